@@ -1,0 +1,1 @@
+"""The window: pages, ring, chat and graphs. It knows `kafila.domain` only."""

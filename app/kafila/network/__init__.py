@@ -1,0 +1,1 @@
+"""Sockets: the one UDP socket of a member, QUIC links over it, the rendezvous, LAN discovery."""

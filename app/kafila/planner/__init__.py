@@ -1,0 +1,1 @@
+"""Who holds what: ring order, exact division, head placement, admission. Pure, no clock."""
