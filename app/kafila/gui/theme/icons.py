@@ -1,0 +1,94 @@
+"""Icons by name. Each is a file in `resources/icons`; a test keeps this list and the files equal."""
+
+from enum import StrEnum
+from functools import cache
+
+from kafila.assets import asset
+
+STROKE = "1.75"
+
+
+class Icon(StrEnum):
+    """The line icons in use (lucide, but for the lantern, which is ours)."""
+
+    LANTERN = "lantern"
+    ACTIVITY = "activity"
+    APP_WINDOW = "app-window"
+    ARROW_LEFT = "arrow-left"
+    ARROW_RIGHT = "arrow-right"
+    ARROW_UP = "arrow-up"
+    BOOK_OPEN = "book-open"
+    BOX = "box"
+    BRAIN = "brain"
+    CHECK = "check"
+    CHEVRON_DOWN = "chevron-down"
+    CHEVRON_LEFT = "chevron-left"
+    CHEVRON_RIGHT = "chevron-right"
+    CHEVRON_UP = "chevron-up"
+    CIRCLE_ALERT = "circle-alert"
+    CIRCLE_CHECK = "circle-check"
+    CIRCLE_DASHED = "circle-dashed"
+    CLIPBOARD_CHECK = "clipboard-check"
+    CLOCK = "clock"
+    COFFEE = "coffee"
+    COPY = "copy"
+    DOWNLOAD = "download"
+    ELLIPSIS = "ellipsis"
+    EYE_OFF = "eye-off"
+    EYE = "eye"
+    FILE_DOWN = "file-down"
+    FOLDER = "folder"
+    GAUGE = "gauge"
+    GLOBE = "globe"
+    HARD_DRIVE = "hard-drive"
+    HOURGLASS = "hourglass"
+    HOUSE = "house"
+    INFO = "info"
+    KEY = "key"
+    LAPTOP = "laptop"
+    LIFE_BUOY = "life-buoy"
+    LIGHTBULB = "lightbulb"
+    LINK = "link"
+    LOCK = "lock"
+    LOG_IN = "log-in"
+    LOG_OUT = "log-out"
+    MESSAGE_CIRCLE = "message-circle"
+    MESSAGE_SQUARE = "message-square"
+    MINUS = "minus"
+    MONITOR = "monitor"
+    PALETTE = "palette"
+    PAUSE = "pause"
+    PC_CASE = "pc-case"
+    PENCIL = "pencil"
+    PLAY = "play"
+    PLUG = "plug"
+    PLUS = "plus"
+    REFRESH_CW = "refresh-cw"
+    ROTATE_CCW = "rotate-ccw"
+    ROUTE = "route"
+    SEARCH = "search"
+    SERVER = "server"
+    SETTINGS = "settings"
+    SHIELD_CHECK = "shield-check"
+    SLIDERS_HORIZONTAL = "sliders-horizontal"
+    SPARKLES = "sparkles"
+    SQUARE_PEN = "square-pen"
+    SQUARE = "square"
+    TRASH_2 = "trash-2"
+    TRIANGLE_ALERT = "triangle-alert"
+    TV = "tv"
+    UNPLUG = "unplug"
+    USER_PLUS = "user-plus"
+    USER = "user"
+    USERS = "users"
+    WIFI = "wifi"
+    X = "x"
+
+
+@cache
+def svg(icon: Icon, colour: str) -> bytes:
+    """The icon's drawing in one colour (#RRGGBB)."""
+    path = asset("icons/lantern.svg") if icon is Icon.LANTERN else asset(f"icons/lucide/{icon}.svg")
+    text = path.read_text("utf-8")
+    text = text.replace('stroke-width="2"', f'stroke-width="{STROKE}"', 1)
+    return text.replace("currentColor", colour).encode()

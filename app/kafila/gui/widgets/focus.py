@@ -1,0 +1,59 @@
+"""The one focus ring of the window: two pixels, with a gap of two, outside of what has focus."""
+
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QApplication, QFocusFrame, QProxyStyle, QStyle, QStyleOption, QWidget
+
+from kafila.gui.theme import Theme
+
+REACH = 4
+OWN_FOCUS = "ownFocus"
+"""A widget with this dynamic property draws its focus itself (nodes of the ring)."""
+
+
+class _Margins(QProxyStyle):
+    """Keeps the frame outside of its widget."""
+
+    def pixelMetric(  # noqa: N802
+        self,
+        metric: QStyle.PixelMetric,
+        option: QStyleOption | None = None,
+        widget: QWidget | None = None,
+    ) -> int:
+        if metric in {
+            QStyle.PixelMetric.PM_FocusFrameHMargin,
+            QStyle.PixelMetric.PM_FocusFrameVMargin,
+        }:
+            return REACH
+        return super().pixelMetric(metric, option, widget)
+
+
+class FocusFrame(QFocusFrame):
+    """Follows the keyboard focus within one window.
+
+    Buttons take focus only from the keyboard, so whatever is focused may be shown as focused.
+    """
+
+    def __init__(self, theme: Theme, window: QWidget, app: QApplication) -> None:
+        super().__init__(window)
+        self._theme = theme
+        self._window = window
+        self._margins = _Margins("Fusion")
+        self.setStyle(self._margins)
+        app.focusChanged.connect(self._follow)
+
+    def _follow(self, _old: QWidget | None, new: QWidget | None) -> None:
+        inside = new is not None and new.window() is self._window and new is not self._window
+        if new is None or not inside or new.property(OWN_FOCUS):
+            self.hide()
+            return
+        self.setWidget(new)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002, N802
+        """Draw the ring."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(self._theme.colour("focus"), 2))
+        inner = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        painter.drawRoundedRect(inner, self._theme.px(12), self._theme.px(12))
+        painter.end()
