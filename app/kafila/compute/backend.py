@@ -1,0 +1,76 @@
+"""What is the same for every use of MLX: how it starts and ends, and which types it computes in.
+
+Import this on the MLX thread only.
+"""
+
+import gc
+
+import mlx.core as mx
+from mlx import nn
+from mlx.utils import tree_flatten
+
+from kafila.protocol.frames import Dtype
+
+WIRE_DTYPES: dict[Dtype, mx.Dtype] = {
+    Dtype.FLOAT32: mx.float32,
+    Dtype.FLOAT16: mx.float16,
+    Dtype.BFLOAT16: mx.bfloat16,
+}
+
+
+def start() -> None:
+    """Set MLX up for this process."""
+    if on_cpu():
+        # Every new kernel would run a C++ compiler for a second, if there is one at all; on a
+        # CPU the results are equal without, bit by bit, and no slower.
+        mx.disable_compile()
+
+
+def finish() -> None:
+    """Let MLX's own threads end, or the process may abort when it exits."""
+    mx.synchronize()
+    mx.clear_streams()
+
+
+def reclaim() -> None:
+    """Give memory that is not used any more back to the system."""
+    gc.collect()  # Models and their blocks refer to one another.
+    mx.clear_cache()
+
+
+def on_cpu() -> bool:
+    """Whether MLX computes on the CPU here."""
+    return mx.default_device().type == mx.DeviceType.cpu
+
+
+def compute_in_native_type(model: nn.Module) -> None:
+    """Give the model the floating-point type that this device computes in.
+
+    A CPU is ten times slower in the 16-bit types than in float32; a GPU takes what is stored.
+    """
+    if on_cpu():
+        model.set_dtype(mx.float32)
+
+
+def named_arrays(module: nn.Module) -> dict[str, mx.array]:
+    """A module's parameters by their dotted names."""
+    return dict(tree_flatten(module.parameters()))
+
+
+def to_bytes(array: mx.array) -> bytes:
+    """An evaluated array's elements, row by row, as this (little-endian) machine has them."""
+    return bytes(memoryview(array))
+
+
+def from_bytes(data: bytes, dtype: Dtype, hidden: int) -> mx.array:
+    """Rows of hidden states (1, rows, hidden) from their bytes."""
+    return mx.array(memoryview(data)).view(WIRE_DTYPES[dtype]).reshape(1, -1, hidden)
+
+
+def wire_dtype(array: mx.array) -> Dtype:
+    """How the array's element type is called on the wire."""
+    for wire, dtype in WIRE_DTYPES.items():
+        if array.dtype == dtype:
+            return wire
+    message = f"hidden states of type {array.dtype}"
+    raise ValueError(message)

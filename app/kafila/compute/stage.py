@@ -1,0 +1,230 @@
+"""Blocks [first, end) of a model, run by the model's own class out of mlx-lm.
+
+The family's code decides how a block is called (masks, positions, caches, scales), so it is
+called whole, with three changes:
+
+- blocks outside the stage become *shells*: same class, no parameters, the hidden state passes
+  through;
+- the hidden state from the stage before is put in front of the first own block, and the output
+  of the last own block is taken out;
+- embedding, final norm and unembedding become nodes of a graph whose value nobody asks for, so
+  they cost nothing and their weights are never read.
+
+The head uses the same model for two more passes: what goes into block 0 is the embedding of the
+token ids, and what comes out behind the last block are the logits.
+
+Import this on the MLX thread only.
+"""
+
+import copy
+from typing import Any, Protocol
+
+import mlx.core as mx
+from mlx import nn
+from mlx_lm.models.cache import make_prompt_cache
+
+from kafila.compute.backend import named_arrays
+
+
+class Cache(Protocol):
+    """What is used here of a block's cache in mlx-lm."""
+
+    @property
+    def state(self) -> Any:
+        """The arrays that it holds, for evaluation."""
+        ...
+
+    def is_trimmable(self) -> bool:
+        """Whether the newest tokens can be taken back."""
+        ...
+
+    def trim(self, n: int) -> int:
+        """Take the newest `n` tokens back."""
+        ...
+
+
+class UnfitModelError(Exception):
+    """The model's code is not built the way that a stage needs; its family is not supported."""
+
+
+class Stage:
+    """The own blocks of one member, and on the head what surrounds all blocks.
+
+    `model` is taken over and changed: the other blocks are dropped from it.
+    """
+
+    def __init__(self, model: nn.Module, *, first: int, end: int) -> None:
+        self.first, self.end = first, end
+        self._model = model
+        self._template: list[Cache] = make_prompt_cache(model)
+        self.prefix, self._blocks = _find_blocks(model)
+        if len(self._template) != len(self._blocks):
+            message = f"{len(self._template)} caches for {len(self._blocks)} blocks"
+            raise UnfitModelError(message)
+        self._pass: _Pass | None = None
+        for index, block in enumerate(self._blocks):
+            own = first <= index < end
+            self._blocks[index] = self._hooked(block if own else _shell(block), index, own=own)
+
+    def block_arrays(self, index: int) -> dict[str, mx.array]:
+        """The parameters of an own block, under their names in the whole model."""
+        arrays = named_arrays(self._blocks[index])
+        return {f"{self.prefix}.{index}.{name}": array for name, array in arrays.items()}
+
+    def head_arrays(self) -> dict[str, mx.array]:
+        """Embedding, final norm and unembedding: all parameters outside the blocks."""
+        inside = self.prefix + "."
+        arrays = named_arrays(self._model)
+        return {name: array for name, array in arrays.items() if not name.startswith(inside)}
+
+    def new_caches(self) -> list[Cache]:
+        """Empty caches of the own blocks for one sequence."""
+        return copy.deepcopy(self._template[self.first : self.end])
+
+    def run(self, hidden: mx.array, caches: list[Cache], position: int) -> mx.array:
+        """Hidden states behind the last own block; like all results here not evaluated yet."""
+        going = _Pass(enter=self.first, leave=self.end, hidden=hidden)
+        self._call(going, _no_ids(hidden), self._every_cache(caches, position))
+        return going.result()
+
+    def embed(self, ids: mx.array, position: int) -> mx.array:
+        """What goes into block 0 for token ids (1, rows)."""
+        going = _Pass(enter=0, leave=0, hidden=None)
+        self._call(going, ids, self._every_cache([], position))
+        return going.result()
+
+    def unembed(self, hidden: mx.array, position: int) -> mx.array:
+        """Logits for hidden states that went through all blocks."""
+        blocks = len(self._blocks)
+        going = _Pass(enter=blocks, leave=blocks, hidden=hidden)
+        return self._call(going, _no_ids(hidden), self._every_cache([], position))
+
+    def _call(self, going: "_Pass", ids: mx.array, caches: list[Cache]) -> mx.array:
+        self._pass = going
+        try:
+            return self._model(ids, cache=caches)
+        finally:
+            self._pass = None
+
+    def _hooked(self, block: nn.Module, index: int, *, own: bool) -> nn.Module:
+        """The block itself, with its call going through the present pass."""
+        family: Any = type(block)
+
+        def call(module: nn.Module, x: mx.array, *args: Any, **kwargs: Any) -> mx.array:
+            going = self._pass
+            if going is None:
+                message = "a block was called outside a pass"
+                raise RuntimeError(message)
+            x = going.before(index, x)
+            if own and going.runs(index):
+                x = family.__call__(module, x, *args, **kwargs)
+            return going.after(index, x)
+
+        block.__class__ = type(family.__name__, (family,), {"__call__": call})
+        return block
+
+    def _every_cache(self, own: list[Cache], position: int) -> list[Cache]:
+        """One cache for each block of the model: families read masks off some block's cache.
+
+        An absent block gets an own cache of the same kind where there is one, since that
+        knows what it still holds; else an empty one that says the right position.
+        """
+        by_kind = {_kind(cache): cache for cache in reversed(own)}
+        caches: list[Cache] = []
+        for index, template in enumerate(self._template):
+            if own and self.first <= index < self.end:
+                caches.append(own[index - self.first])
+            else:
+                caches.append(by_kind.get(_kind(template)) or _shadow(template, position))
+        return caches
+
+
+class _Pass:
+    """One way through the model: in front of block `enter` the hidden state is put in, blocks
+    from `enter` to `leave` run, and in front of block `leave` it is taken out.
+    """
+
+    def __init__(self, *, enter: int, leave: int, hidden: mx.array | None) -> None:
+        self._enter, self._leave = enter, leave
+        self._hidden = hidden
+        self._taken: mx.array | None = None
+
+    def runs(self, index: int) -> bool:
+        """Whether the block computes in this pass."""
+        return self._enter <= index < self._leave
+
+    def before(self, index: int, x: mx.array) -> mx.array:
+        """What the block gets instead of `x`."""
+        if index == self._enter and self._hidden is not None:
+            x = self._hidden
+        if index == self._leave:
+            self._taken = x
+        return x
+
+    def after(self, index: int, x: mx.array) -> mx.array:
+        """What follows the block instead of its output `x`."""
+        if not isinstance(x, mx.array):
+            message = f"a block returns {type(x).__name__}"
+            raise UnfitModelError(message)
+        if index + 1 == self._enter and self._hidden is not None:
+            x = self._hidden
+        if index + 1 == self._leave:
+            self._taken = x
+        return x
+
+    def result(self) -> mx.array:
+        """What was taken out in front of block `leave`."""
+        if self._taken is None:
+            message = "the model does not call its blocks in order"
+            raise UnfitModelError(message)
+        return self._taken
+
+
+def _find_blocks(model: nn.Module) -> tuple[str, list[nn.Module]]:
+    """The list of blocks that the model walks through, and its dotted name."""
+    blocks: list[nn.Module] = list(model.layers)
+    for name, module in model.named_modules():
+        for key, value in module.items():
+            if isinstance(value, list) and _same(value, blocks):
+                return (f"{name}.{key}" if name else key), value
+    message = "the list of blocks was not found"
+    raise UnfitModelError(message)
+
+
+def _same(found: list[Any], blocks: list[nn.Module]) -> bool:
+    pairs = zip(found, blocks, strict=False)
+    return len(found) == len(blocks) and all(one is other for one, other in pairs)
+
+
+def _shell(module: nn.Module) -> nn.Module:
+    """The same class, attributes and sub-modules, without any array.
+
+    Families look at attributes of blocks from outside, such as whether one attends locally.
+    """
+    shell = type(module).__new__(type(module))
+    dict.__init__(shell)
+    shell.__dict__.update(vars(module))
+    for key, value in module.items():
+        if isinstance(value, nn.Module):
+            dict.__setitem__(shell, key, _shell(value))
+        elif isinstance(value, list) and value and isinstance(value[0], nn.Module):
+            dict.__setitem__(shell, key, [_shell(item) for item in value])
+        elif not isinstance(value, mx.array):
+            dict.__setitem__(shell, key, value)
+    return shell
+
+
+def _kind(cache: Cache) -> tuple[type, int | None]:
+    return type(cache), getattr(cache, "max_size", None)
+
+
+def _shadow(template: Cache, position: int) -> Cache:
+    shadow: Any = copy.copy(template)
+    if isinstance(getattr(shadow, "offset", None), int):
+        shadow.offset = position
+    return shadow
+
+
+def _no_ids(hidden: mx.array) -> mx.array:
+    """Token ids of the right shape, where the embedding is not asked for."""
+    return mx.zeros(hidden.shape[:2], mx.int32)
