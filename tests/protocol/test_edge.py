@@ -1,0 +1,299 @@
+"""The path machine, as dialogues: what happens, and what it does about it. No socket, no clock."""
+
+from itertools import count
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafila.domain.plan import PathKind
+from kafila.protocol.edge import (
+    DEAD_AFTER_S,
+    DOUBT_AFTER_S,
+    MAX_CANDIDATES,
+    PING_EXPIRES_S,
+    PUNCH_FOR_S,
+    Answer,
+    Ask,
+    Direct,
+    Doubtful,
+    Edge,
+    Lost,
+    Moved,
+    OverAddress,
+    OverRelay,
+    Punching,
+    Relayed,
+    Resting,
+    Route,
+)
+from kafila.protocol.links import Address
+
+LAN = Address("192.168.1.7", 4700)
+PUBLIC = Address("203.0.113.9", 4700)
+RELAY = OverRelay()
+TO_LAN, TO_PUBLIC = OverAddress(LAN), OverAddress(PUBLIC)
+
+
+class Clocked:
+    """An edge with the time it has been told last."""
+
+    def __init__(self, *, relay: bool = True, direct: bool = True) -> None:
+        numbers = count(1)
+        self.edge = Edge(relay=relay, direct=direct, draw=lambda: next(numbers))
+        self.now = 100.0
+        self.asked: dict[Route, int] = {}
+        self.moves: list[Moved] = []
+        self.answers: list[Answer] = []
+
+    def take(self) -> list[Route]:
+        """Note the effects; returns where pings went."""
+        asks: list[Route] = []
+        for effect in self.edge.effects():
+            match effect:
+                case Ask():
+                    self.asked[effect.route] = effect.transaction
+                    asks.append(effect.route)
+                case Answer():
+                    self.answers.append(effect)
+                case Moved():
+                    self.moves.append(effect)
+        return asks
+
+    def wait(self, seconds: float, answering: tuple[Route, ...] = (), rtt_s: float = 0.0) -> None:
+        """Let time pass, ticking when due; pings over `answering` are answered after `rtt_s`."""
+        end = self.now + seconds
+        while (due := self.edge.next_tick()) is not None and due <= end:
+            self.now = max(self.now, due)
+            self.edge.tick(self.now)
+            for route in self.take():
+                if route in answering:
+                    self.now += rtt_s
+                    self.pong(route)
+        self.now = max(end, self.now)
+
+    def pong(self, route: Route, transaction: int | None = None) -> None:
+        asked = self.asked[route] if transaction is None else transaction
+        self.edge.heard_pong(route, asked, self.now)
+        self.take()
+
+    def began(self, *candidates: Address) -> "Clocked":
+        self.edge.set_candidates(candidates, self.now)
+        self.edge.begin(self.now)
+        self.take()
+        return self
+
+
+def test_it_starts_on_the_relay_and_asks_everyone_at_once() -> None:
+    it = Clocked().began(LAN, PUBLIC)
+    assert it.moves == [Moved(path=PathKind.RELAYED, rtt_s=None)]
+    assert it.edge.routes() == (RELAY,)
+    it.edge.tick(it.now)
+    assert it.take() == [TO_LAN, TO_PUBLIC, RELAY]
+
+
+def test_it_moves_to_the_first_address_that_answers_and_stays() -> None:
+    it = Clocked().began(LAN, PUBLIC)
+    it.edge.tick(it.now)
+    it.take()
+    it.now += 0.004
+    it.pong(TO_LAN)
+    it.now += 0.1
+    it.pong(TO_PUBLIC)
+    assert it.edge.routes() == (TO_LAN,)
+    assert isinstance(it.edge.state, Direct)
+    assert it.moves[-1].path is PathKind.DIRECT
+    assert it.moves[-1].rtt_s is not None
+    assert abs(it.moves[-1].rtt_s - 0.004) < 1e-6
+    assert it.edge.has_answered(PUBLIC)
+
+
+def test_a_silent_direct_path_is_doubted_then_given_up() -> None:
+    it = Clocked().began(LAN)
+    it.wait(0.1, answering=(TO_LAN, RELAY))
+    assert it.edge.routes() == (TO_LAN,)
+    it.wait(DOUBT_AFTER_S + 0.2, answering=(RELAY,))
+    assert isinstance(it.edge.state, Doubtful)
+    assert it.edge.routes() == (TO_LAN, RELAY)
+    assert it.edge.path is PathKind.DIRECT
+    it.wait(DEAD_AFTER_S - DOUBT_AFTER_S, answering=(RELAY,))
+    assert it.edge.routes() == (RELAY,)
+    assert it.moves[-1].path is PathKind.RELAYED
+
+
+def test_a_late_answer_ends_the_doubt_without_a_word() -> None:
+    it = Clocked().began(LAN)
+    it.wait(0.1, answering=(TO_LAN,))
+    it.wait(DOUBT_AFTER_S + 0.2)
+    moves = [move.path for move in it.moves]
+    it.wait(0.3, answering=(TO_LAN,))
+    assert it.edge.routes() == (TO_LAN,)
+    assert [move.path for move in it.moves][: len(moves)] == moves
+    assert {move.path for move in it.moves[len(moves) :]} <= {PathKind.DIRECT}
+
+
+def test_after_falling_back_it_finds_the_direct_path_again() -> None:
+    it = Clocked().began(LAN)
+    it.wait(0.1, answering=(TO_LAN,))
+    it.wait(20.0)
+    assert isinstance(it.edge.state, Relayed)
+    it.wait(2.5, answering=(TO_LAN,))
+    assert it.edge.routes() == (TO_LAN,)
+    changes = [move.path for move in it.moves]
+    assert changes[-1] is PathKind.DIRECT
+    assert PathKind.RELAYED in changes
+
+
+def test_nobody_answers_so_it_stays_relayed_and_goes_on_asking() -> None:
+    it = Clocked().began(LAN)
+    it.wait(PUNCH_FOR_S + 0.1, answering=(RELAY,), rtt_s=0.02)
+    assert isinstance(it.edge.state, Relayed)
+    assert it.edge.rtt_s is not None
+    assert abs(it.edge.rtt_s - 0.02) < 1e-6
+    before = it.asked[TO_LAN]
+    it.wait(3.0)
+    assert it.asked[TO_LAN] > before
+
+
+def test_without_a_relay_it_is_lost_until_someone_answers() -> None:
+    it = Clocked(relay=False).began(LAN)
+    assert it.edge.routes() == ()
+    assert it.moves == []
+    it.wait(PUNCH_FOR_S + 0.1)
+    assert isinstance(it.edge.state, Lost)
+    it.wait(3.0, answering=(TO_LAN,))
+    assert it.edge.routes() == (TO_LAN,)
+
+
+def test_a_relay_that_comes_later_is_used_and_one_that_goes_is_not() -> None:
+    it = Clocked(relay=False).began()
+    it.edge.set_relay(available=True, now=it.now)
+    it.take()
+    assert it.edge.routes() == (RELAY,)
+    assert it.moves[-1].path is PathKind.RELAYED
+    it.edge.set_relay(available=False, now=it.now)
+    assert it.edge.routes() == ()
+
+
+def test_a_peer_that_asks_is_answered_and_asked_back() -> None:
+    it = Clocked()
+    assert isinstance(it.edge.state, Resting)
+    it.edge.heard_ping(TO_PUBLIC, 77, it.now)
+    assert it.take() == [TO_PUBLIC]
+    assert it.answers == [Answer(route=TO_PUBLIC, transaction=77)]
+    assert not it.edge.has_answered(PUBLIC)
+    it.pong(TO_PUBLIC)
+    assert it.edge.routes() == (TO_PUBLIC,)
+    assert it.edge.has_answered(PUBLIC)
+
+
+def test_a_repeated_ping_earns_nothing() -> None:
+    it = Clocked().began()
+    it.edge.heard_ping(TO_LAN, 77, it.now)
+    it.take()
+    it.edge.heard_ping(TO_PUBLIC, 77, it.now)
+    assert it.take() == []
+    assert len(it.answers) == 1
+
+
+def test_only_the_first_answer_from_the_asked_address_counts() -> None:
+    it = Clocked().began(LAN)
+    it.edge.tick(it.now)
+    it.take()
+    it.pong(TO_PUBLIC, it.asked[TO_LAN])
+    it.pong(TO_LAN, 999_999)
+    assert isinstance(it.edge.state, Punching)
+    it.pong(TO_LAN)
+    assert isinstance(it.edge.state, Direct)
+    heard_at = it.edge.state.answered_at
+    it.now += 1.0
+    it.pong(TO_LAN)
+    assert it.edge.state.answered_at == heard_at
+
+
+def test_a_very_late_answer_tells_nothing() -> None:
+    it = Clocked().began(LAN)
+    it.edge.tick(it.now)
+    it.take()
+    it.now += PING_EXPIRES_S + 0.1
+    it.pong(TO_LAN)
+    assert isinstance(it.edge.state, Punching)
+
+
+def test_in_doubt_a_new_address_of_the_peer_takes_over() -> None:
+    it = Clocked().began(LAN)
+    it.wait(0.1, answering=(TO_LAN,))
+    it.wait(DOUBT_AFTER_S + 0.2)
+    it.edge.heard_ping(TO_PUBLIC, 5, it.now)
+    assert it.take() == [TO_PUBLIC]
+    it.pong(TO_PUBLIC)
+    assert it.edge.routes() == (TO_PUBLIC,)
+
+
+def test_where_direct_is_forbidden_no_address_is_asked_answered_or_used() -> None:
+    it = Clocked(direct=False).began(LAN)
+    it.edge.tick(it.now)
+    assert it.take() == [RELAY]
+    it.edge.heard_ping(TO_LAN, 5, it.now)
+    assert it.take() == []
+    assert it.answers == []
+    it.wait(10.0, answering=(RELAY, TO_LAN))
+    assert it.edge.routes() == (RELAY,)
+
+
+def test_new_candidates_start_the_punching_anew() -> None:
+    it = Clocked().began(LAN)
+    it.wait(PUNCH_FOR_S + 0.1)
+    assert isinstance(it.edge.state, Relayed)
+    it.edge.set_candidates((LAN, PUBLIC), it.now)
+    assert isinstance(it.edge.state, Punching)
+    it.wait(0.05, answering=(TO_PUBLIC,))
+    assert it.edge.routes() == (TO_PUBLIC,)
+
+
+def test_measurements_are_told_about_once_a_second() -> None:
+    it = Clocked().began(LAN)
+    it.wait(10.0, answering=(TO_LAN, RELAY), rtt_s=0.001)
+    direct = [move for move in it.moves if move.path is PathKind.DIRECT]
+    assert 8 <= len(direct) <= 13
+
+
+def test_candidates_are_bounded() -> None:
+    it = Clocked().began(*(Address("192.0.2.1", port) for port in range(1, 1000)))
+    it.edge.tick(it.now)
+    assert len(it.take()) == MAX_CANDIDATES + 1
+
+
+ROUTES = st.sampled_from([RELAY, TO_LAN, TO_PUBLIC])
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("ping"), ROUTES, st.integers(0, 5)),
+        st.tuples(st.just("pong"), ROUTES, st.integers(0, 40)),
+        st.tuples(st.just("wait"), st.just(RELAY), st.integers(0, 60)),
+        st.tuples(st.just("relay"), st.just(RELAY), st.integers(0, 1)),
+    ),
+    max_size=60,
+)
+
+
+@given(steps=STEPS, relay=st.booleans(), direct=st.booleans())
+def test_whatever_happens_a_direct_route_has_answered_a_question(
+    *, steps: list[tuple[str, Route, int]], relay: bool, direct: bool
+) -> None:
+    it = Clocked(relay=relay, direct=direct).began(LAN)
+    for step, route, number in steps:
+        match step:
+            case "ping":
+                it.edge.heard_ping(route, 10_000 + number, it.now)
+            case "pong":
+                it.edge.heard_pong(route, number, it.now)
+            case "relay":
+                it.edge.set_relay(available=bool(number), now=it.now)
+            case _:
+                it.wait(number / 10)
+        it.take()
+        due = it.edge.next_tick()
+        assert due is not None
+        for used in it.edge.routes():
+            if isinstance(used, OverAddress):
+                assert direct
+                assert it.edge.has_answered(used.address)

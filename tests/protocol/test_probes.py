@@ -1,0 +1,69 @@
+"""Probes are read by the other half of the pair, and by nobody else."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafila.domain.errors import PeerError
+from kafila.domain.ids import MemberId
+from kafila.protocol.probes import PROBE_BYTES, Ping, Pong, Probe, ProbeCodec, sender_tag
+
+ANNA, BELA = MemberId("00" * 8), MemberId("ff" * 8)
+KEY = bytes(range(32))
+TRANSACTIONS = st.integers(0, (1 << 64) - 1)
+PROBES = st.one_of(
+    st.builds(Ping, transaction=TRANSACTIONS), st.builds(Pong, transaction=TRANSACTIONS)
+)
+
+
+def pair(key: bytes = KEY) -> tuple[ProbeCodec, ProbeCodec]:
+    return ProbeCodec(key, own=ANNA, peer=BELA), ProbeCodec(key, own=BELA, peer=ANNA)
+
+
+@given(PROBES)
+def test_the_other_half_reads_a_probe(probe: Probe) -> None:
+    anna, bela = pair()
+    wire = anna.encode(probe)
+    assert len(wire) == PROBE_BYTES
+    assert sender_tag(wire) == bela.peer_tag
+    assert bela.decode(wire) == probe
+
+
+@given(PROBES)
+def test_a_probe_sent_back_to_its_maker_is_refused(probe: Probe) -> None:
+    anna, _ = pair()
+    with pytest.raises(PeerError):
+        anna.decode(anna.encode(probe))
+
+
+@given(PROBES, st.integers(0, PROBE_BYTES - 1), st.integers(1, 255))
+def test_any_changed_byte_is_noticed(probe: Probe, place: int, change: int) -> None:
+    anna, bela = pair()
+    wire = bytearray(anna.encode(probe))
+    wire[place] ^= change
+    with pytest.raises(PeerError):
+        bela.decode(bytes(wire))
+
+
+def test_another_pairs_key_is_refused() -> None:
+    anna, _ = pair()
+    _, other_bela = pair(bytes(32))
+    wire = anna.encode(Ping(transaction=1))
+    assert sender_tag(wire) != other_bela.peer_tag
+    with pytest.raises(PeerError):
+        other_bela.decode(wire)
+
+
+@given(st.binary(max_size=80))
+def test_garbage_is_refused(data: bytes) -> None:
+    _, bela = pair()
+    assert sender_tag(data) is None or len(data) == PROBE_BYTES
+    with pytest.raises(PeerError):
+        bela.decode(data)
+
+
+def test_the_wire_carries_neither_member_id_nor_key() -> None:
+    anna, _ = pair()
+    wire = anna.encode(Ping(transaction=7))
+    assert bytes.fromhex(BELA) not in wire
+    assert KEY[:8] not in wire
