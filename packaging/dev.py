@@ -148,9 +148,11 @@ def test(arguments: list[str]) -> int:
     return status or (1 if failed else 0)
 
 
-def start(command: list[str], environment: Mapping[str, str] | None = None) -> int:
-    """Run a program in the project's folder, with its output shown, and answer with its exit code."""
-    return subprocess.run(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, check=False).returncode
+def start(command: list[str], environment: Mapping[str, str] | None = None, stdout: int | None = None) -> int:
+    """Run a program in the project's folder and answer with its exit code; what it prints is shown."""
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, check=False
+    ).returncode
 
 
 def ask(command: list[str], seconds: float = 60) -> str | None:
@@ -240,8 +242,8 @@ def install_system_packages(packages: list[str]) -> str | None:
         return f"Run this line once, and start this again: sudo {shlex.join(command)}"
     say(f"Installing system packages: {' '.join(packages)}")
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    start(["apt-get", "-qq", "update"], environment)
-    if start([*command, "-qq"], environment):
+    start(["apt-get", "-qq", "update"], environment, stdout=subprocess.DEVNULL)
+    if start([*command, "-qq"], environment, stdout=subprocess.DEVNULL):
         return f"The system packages could not be installed (see above): {shlex.join(command)}"
     return None
 
