@@ -71,8 +71,8 @@ CHECKS = (
     ("ruff", "format", "--check", "."),
     ("ruff", "check", "."),
     ("basedpyright",),
-    ("lint-imports",),
-    ("deptry", "app"),
+    ("lint-imports", "--no-logo"),
+    ("deptry", "--no-ansi", "app"),
     ("vulture",),
 )
 
