@@ -109,6 +109,10 @@ class LinkLost(msgspec.Struct, frozen=True, kw_only=True):
 
 LinkEvent = LinkUp | PathChanged | LinkQuiet | LinkHeard | LinkLost
 
+class LinkClosedError(Exception):
+    """The link is over; what was not yet sent or received will not be."""
+
+
 QUIET_AFTER_S = 4.0
 """Silence after which a peer counts as away."""
 

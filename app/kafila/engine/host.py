@@ -1,0 +1,574 @@
+"""The part of the host: who is in, what the plan is, and when the ring serves.
+
+    gathering ──start──▶ forming ──first token──▶ serving ──▶ over
+        ▲                   │                        │
+        └── (stays until a plan is admitted)         └── paused while a member is away
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from kafila.domain.capability import Capability, Machine
+from kafila.domain.commands import (
+    Admission,
+    Admit,
+    Command,
+    Decline,
+    NewCode,
+    Remove,
+    StartRing,
+    TrustKnown,
+)
+from kafila.domain.errors import Problem
+from kafila.domain.ids import MemberId, SessionId
+from kafila.domain.model import ModelSpec
+from kafila.domain.plan import PathKind, Plan, Refusal
+from kafila.domain.snapshot import FormStep, Pace
+from kafila.engine.events import (
+    AnswerGuest,
+    CloseInvitation,
+    CompanionEnded,
+    Effect,
+    Event,
+    Given,
+    Guest,
+    GuestCame,
+    GuestGone,
+    Heard,
+    Invitation,
+    InvitationChanged,
+    LinkChanged,
+    Opened,
+    RenewInvitation,
+    Send,
+    SetPeers,
+    StartCompanions,
+    Ticked,
+)
+from kafila.planner.plan import Candidate, make_plan
+from kafila.planner.tiling import tiling_hash
+from kafila.protocol.control import (
+    Declined,
+    EdgeReport,
+    End,
+    Failed,
+    FirstToken,
+    Form,
+    GiveFirstToken,
+    HeadReport,
+    Leaving,
+    Loaded,
+    Measured,
+    Message,
+    Progress,
+    StageReport,
+    Welcome,
+)
+from kafila.protocol.links import (
+    Candidates,
+    LinkEvent,
+    LinkHeard,
+    LinkLost,
+    LinkQuiet,
+    LinkUp,
+    PathChanged,
+    Peer,
+)
+from kafila.protocol.roster import Roster, RosterEntry
+
+GRACE_S = 60.0
+"""How long the ring waits for a member that does not answer."""
+
+FORMING_SILENCE_S = 4.0
+"""How much longer than a link's quiet time forming waits for a silent member."""
+
+FORMING_DEADLINE_S = 300.0
+"""Forming ends with a sentence where nothing at all has moved for so long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seat:
+    """A member that was let in; the host itself is the first."""
+
+    member: MemberId
+    machine: Machine
+    spki_sha256: bytes
+    candidates: Candidates
+    capability: Capability | None = None
+    path: PathKind | None = None
+    rtt_ms: float | None = None
+    silent_since: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """How far one member has come with forming, and how its stage does."""
+
+    step: FormStep = FormStep.FETCH
+    done_bytes: int = 0
+    total_bytes: int = 0
+    loaded: Loaded | None = None
+    edge: EdgeReport | None = None
+    report: StageReport | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathering:
+    """People arrive; the plan follows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormingRing:
+    """Members load their blocks and connect."""
+
+    plan: Plan
+    rows: Mapping[MemberId, Row]
+    since: float
+    moved_at: float
+    first_token_asked: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingRing:
+    """The ring answers."""
+
+    plan: Plan
+    rows: Mapping[MemberId, Row]
+    formed_in_s: float
+    pace: Pace = Pace()
+    chatting: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Over:
+    """The session has ended."""
+
+    reason: Problem
+    failed: bool
+
+
+Stage = Gathering | FormingRing | ServingRing | Over
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hosting:
+    """What the host knows of its session."""
+
+    group: str
+    model: str
+    opened: Opened
+    context: int
+    concurrency: int
+    admission: Admission
+    start_at: int | None
+    companions: int
+    seats: tuple[Seat, ...]
+    trust_known: bool = True
+    invitation: Invitation | None = None
+    guests: tuple[Guest, ...] = ()
+    plan: Plan | Refusal | None = None
+    problem: Problem | None = None
+    epoch: int = 0
+    stage: Stage = field(default_factory=Gathering)
+
+    @property
+    def me(self) -> MemberId:
+        """The host's own member id."""
+        return self.seats[0].member
+
+    @property
+    def session(self) -> SessionId:
+        """The session's id."""
+        return self.opened.session
+
+    @property
+    def spec(self) -> ModelSpec:
+        """The model's costs."""
+        return self.opened.spec
+
+    def seat(self, member: MemberId) -> Seat | None:
+        """The member's seat, if it has one."""
+        return next((seat for seat in self.seats if seat.member == member), None)
+
+    def away(self) -> Seat | None:
+        """The member that has been silent longest, if any is."""
+        silent = [seat for seat in self.seats if seat.silent_since is not None]
+        return min(silent, key=lambda seat: seat.silent_since or 0.0, default=None)
+
+
+Stepped = tuple[Hosting, list[Effect]]
+
+
+def step_host(hosting: Hosting, event: Event, now: float) -> Stepped:
+    """What the host makes of an event."""
+    if isinstance(hosting.stage, Over):
+        return hosting, []
+    match event:
+        case Given(command=command):
+            return _command(hosting, command, now)
+        case InvitationChanged(invitation=invitation):
+            return _invited(hosting, invitation)
+        case GuestCame(guest=guest):
+            return _guest_came(hosting, guest)
+        case GuestGone(member=member):
+            return _without_guest(hosting, member), []
+        case LinkChanged(event=change):
+            return _link_changed(hosting, change, now)
+        case Heard(sender=sender, message=message):
+            return _heard(hosting, sender, message, now)
+        case CompanionEnded(name=name):
+            return end(hosting, _stopped(name), failed=True)
+        case Ticked():
+            return _look_at_the_clock(hosting, now)
+        case _:
+            return hosting, []
+
+
+# People ------------------------------------------------------------------------------------------
+
+
+def _command(hosting: Hosting, command: Command, now: float) -> Stepped:
+    match command:
+        case Admit(member=member):
+            return _admit(hosting, member)
+        case Decline(member=member):
+            guest = _guest(hosting, member)
+            refusal = [AnswerGuest(guest=guest, answer=Declined())] if guest else []
+            return _without_guest(hosting, member), list(refusal)
+        case Remove(member=member) if isinstance(hosting.stage, Gathering):
+            return _unseat(hosting, member, told=True)
+        case NewCode():
+            return replace(hosting, invitation=None), [RenewInvitation()]
+        case TrustKnown(on=on):
+            return _admit_known(replace(hosting, trust_known=on))
+        case StartRing() if isinstance(hosting.stage, Gathering):
+            return _form(hosting, now)
+        case _:
+            return hosting, []
+
+
+def _invited(hosting: Hosting, invitation: Invitation | None) -> Stepped:
+    first = hosting.invitation is None and invitation is not None and hosting.companions
+    hosting = replace(hosting, invitation=invitation)
+    if first and invitation:
+        count, hosting = hosting.companions, replace(hosting, companions=0)
+        return hosting, [StartCompanions(link=invitation.link, count=count)]
+    return hosting, []
+
+
+def _guest(hosting: Hosting, member: MemberId) -> Guest | None:
+    return next((guest for guest in hosting.guests if guest.member == member), None)
+
+
+def _without_guest(hosting: Hosting, member: MemberId) -> Hosting:
+    return replace(hosting, guests=tuple(g for g in hosting.guests if g.member != member))
+
+
+def _guest_came(hosting: Hosting, guest: Guest) -> Stepped:
+    if not isinstance(hosting.stage, Gathering) or guest.member == hosting.me:
+        return hosting, [AnswerGuest(guest=guest, answer=Declined())]
+    hosting = _without_guest(hosting, guest.member)
+    hosting = replace(hosting, guests=(*hosting.guests, guest))
+    if hosting.admission is Admission.ALL:
+        return _admit(hosting, guest.member)
+    return _admit_known(hosting)
+
+
+def _admit_known(hosting: Hosting) -> Stepped:
+    effects: list[Effect] = []
+    for guest in hosting.guests if hosting.trust_known else ():
+        if guest.known:
+            hosting, more = _admit(hosting, guest.member)
+            effects += more
+    return hosting, effects
+
+
+def _admit(hosting: Hosting, member: MemberId) -> Stepped:
+    guest = _guest(hosting, member)
+    if guest is None or not isinstance(hosting.stage, Gathering):
+        return hosting, []
+    seat = Seat(
+        member=member,
+        machine=guest.machine,
+        spki_sha256=guest.spki_sha256,
+        candidates=guest.candidates,
+    )
+    # A computer that comes back (after a crash, say) takes its old seat.
+    others = tuple(s for s in hosting.seats if s.member != member)
+    hosting = _without_guest(hosting, member)
+    hosting = replace(hosting, seats=(*others, seat), epoch=hosting.epoch + 1)
+    welcome = Welcome(
+        session=hosting.session,
+        roster=_roster(hosting),
+        host=_peer(hosting, hosting.seats[0], member),
+        model=hosting.spec,
+        context=hosting.context,
+        concurrency=hosting.concurrency,
+    )
+    hosting = _replan(hosting)
+    return hosting, [_set_peers(hosting), AnswerGuest(guest=guest, answer=welcome)]
+
+
+def _unseat(hosting: Hosting, member: MemberId, *, told: bool) -> Stepped:
+    if member == hosting.me or hosting.seat(member) is None:
+        return hosting, []
+    goodbye: list[Effect] = (
+        [Send(to=member, message=End(reason=_REMOVED, failed=True))] if told else []
+    )
+    seats = tuple(seat for seat in hosting.seats if seat.member != member)
+    hosting = _replan(replace(hosting, seats=seats, epoch=hosting.epoch + 1))
+    return hosting, [*goodbye, _set_peers(hosting)]
+
+
+# Keys and rosters --------------------------------------------------------------------------------
+
+
+def _roster(hosting: Hosting) -> bytes:
+    entries = tuple(
+        RosterEntry(member=s.member, spki_sha256=s.spki_sha256, machine=s.machine)
+        for s in hosting.seats
+    )
+    return hosting.opened.sign(
+        Roster(session=hosting.session, epoch=hosting.epoch, entries=entries)
+    )
+
+
+def _probe_key(hosting: Hosting, one: MemberId, other: MemberId) -> bytes:
+    pair = "+".join(sorted((one, other))).encode()
+    return hashlib.blake2b(pair, key=hosting.opened.secret, digest_size=32).digest()
+
+
+def _peer(hosting: Hosting, seat: Seat, partner: MemberId) -> Peer:
+    return Peer(
+        member=seat.member,
+        spki_sha256=seat.spki_sha256,
+        probe_key=_probe_key(hosting, seat.member, partner),
+        candidates=seat.candidates,
+    )
+
+
+def _set_peers(hosting: Hosting) -> SetPeers:
+    return SetPeers(peers=tuple(_peer(hosting, seat, hosting.me) for seat in hosting.seats[1:]))
+
+
+# Planning and forming ----------------------------------------------------------------------------
+
+
+def _replan(hosting: Hosting) -> Hosting:
+    """The plan for everyone who is in and measured; None until all are."""
+    candidates = [
+        Candidate(member=seat.member, name=seat.machine.name, capability=seat.capability)
+        for seat in hosting.seats
+        if seat.capability is not None
+    ]
+    if len(candidates) < len(hosting.seats):
+        return replace(hosting, plan=None)
+    plan = make_plan(
+        hosting.spec, candidates, context=hosting.context, concurrency=hosting.concurrency
+    )
+    return replace(hosting, plan=plan)
+
+
+def _start_when_complete(hosting: Hosting, now: float) -> Stepped:
+    if hosting.start_at is None or len(hosting.seats) < hosting.start_at:
+        return hosting, []
+    return _form(hosting, now)
+
+
+def _form(hosting: Hosting, now: float) -> Stepped:
+    plan = hosting.plan
+    if not isinstance(plan, Plan):
+        return hosting, []
+    hosting = replace(hosting, epoch=hosting.epoch + 1, invitation=None)
+    tiling = tiling_hash(plan, hosting.spec, hosting.epoch)
+    roster = _roster(hosting)
+    rows = {share.member: Row() for share in plan.shares}
+    effects: list[Effect] = [CloseInvitation()]
+    effects += [AnswerGuest(guest=guest, answer=Declined()) for guest in hosting.guests]
+    for share in plan.shares:
+        form = Form(
+            epoch=hosting.epoch,
+            tiling=tiling,
+            roster=roster,
+            plan=plan,
+            peers=_peers_of(hosting, plan, share.member),
+        )
+        effects.append(Send(to=share.member, message=form))
+    stage = FormingRing(plan=plan, rows=rows, since=now, moved_at=now)
+    return replace(hosting, stage=stage, guests=()), effects
+
+
+def _peers_of(hosting: Hosting, plan: Plan, member: MemberId) -> tuple[Peer, ...]:
+    """Those with whom a member speaks: its neighbours, the host and the head."""
+    order = [share.member for share in plan.shares]
+    at = order.index(member)
+    near = {order[at - 1], order[(at + 1) % len(order)], hosting.me, plan.head}
+    if member == plan.head:
+        near = set(order)
+    return tuple(
+        _peer(hosting, seat, member)
+        for seat in hosting.seats
+        if seat.member in near and seat.member != member
+    )
+
+
+# What members say --------------------------------------------------------------------------------
+
+
+def _heard(hosting: Hosting, sender: MemberId, message: Message, now: float) -> Stepped:
+    seat = hosting.seat(sender)
+    if seat is None:
+        return hosting, []
+    match message:
+        case Measured(capability=capability):
+            if not isinstance(hosting.stage, Gathering):
+                return hosting, []
+            hosting = _reseat(hosting, replace(seat, capability=capability))
+            return _start_when_complete(_replan(hosting), now)
+        case Leaving():
+            return _gone(hosting, seat)
+        case Failed(problem=problem):
+            reason = Problem(
+                title=f"{seat.machine.name} cannot do its part",
+                advice=problem.sentence(),
+            )
+            if isinstance(hosting.stage, Gathering):
+                hosting, effects = _unseat(hosting, sender, told=False)
+                return replace(hosting, problem=reason), effects
+            return end(hosting, reason, failed=True)
+        case _:
+            return _heard_of_ring(hosting, sender, message, now)
+
+
+def _heard_of_ring(hosting: Hosting, sender: MemberId, message: Message, now: float) -> Stepped:
+    stage = hosting.stage
+    if (
+        not isinstance(stage, FormingRing | ServingRing)
+        or getattr(message, "epoch", None) != hosting.epoch
+        or sender not in stage.rows
+    ):
+        return hosting, []
+    row = stage.rows[sender]
+    match message:
+        case Progress(step=step, done_bytes=done, total_bytes=total):
+            row = replace(row, step=step, done_bytes=done, total_bytes=total)
+        case Loaded():
+            row = replace(row, step=FormStep.CONNECT, loaded=message)
+        case EdgeReport():
+            row = replace(row, edge=message)
+        case StageReport():
+            row = replace(row, report=message)
+        case HeadReport(pace=pace, chatting=chatting) if isinstance(stage, ServingRing):
+            stage = replace(stage, pace=pace, chatting=chatting)
+        case FirstToken() if isinstance(stage, FormingRing) and sender == stage.plan.head:
+            serving = ServingRing(
+                plan=stage.plan, rows=stage.rows, formed_in_s=now - stage.since
+            )
+            return replace(hosting, stage=serving), []
+        case _:
+            return hosting, []
+    stage = replace(stage, rows={**stage.rows, sender: row})
+    if isinstance(stage, FormingRing):
+        stage = replace(stage, moved_at=now)
+        return _ask_for_first_token(replace(hosting, stage=stage), stage)
+    return replace(hosting, stage=stage), []
+
+
+def _ask_for_first_token(hosting: Hosting, stage: FormingRing) -> Stepped:
+    alone = len(stage.rows) == 1
+    ready = {
+        member: row.loaded is not None and (alone or (row.edge is not None and row.edge.path))
+        for member, row in stage.rows.items()
+    }
+    rows = {
+        member: replace(row, step=FormStep.FIRST_TOKEN)
+        if ready[member] and row.step is FormStep.CONNECT
+        else row
+        for member, row in stage.rows.items()
+    }
+    stage = replace(stage, rows=rows)
+    if stage.first_token_asked or not all(ready.values()):
+        return replace(hosting, stage=stage), []
+    stage = replace(stage, first_token_asked=True)
+    ask = Send(to=stage.plan.head, message=GiveFirstToken(epoch=hosting.epoch))
+    return replace(hosting, stage=stage), [ask]
+
+
+# Coming and going --------------------------------------------------------------------------------
+
+
+def _reseat(hosting: Hosting, seat: Seat) -> Hosting:
+    seats = tuple(seat if s.member == seat.member else s for s in hosting.seats)
+    return replace(hosting, seats=seats)
+
+
+def _link_changed(hosting: Hosting, change: LinkEvent, now: float) -> Stepped:
+    seat = hosting.seat(change.peer)
+    if seat is None:
+        return hosting, []
+    match change:
+        case LinkUp() | LinkHeard():
+            return _reseat(hosting, replace(seat, silent_since=None)), []
+        case PathChanged(path=path, rtt_ms=rtt_ms):
+            return _reseat(hosting, replace(seat, path=path, rtt_ms=rtt_ms)), []
+        case LinkQuiet():
+            since = now if seat.silent_since is None else seat.silent_since
+            return _reseat(hosting, replace(seat, silent_since=since, path=None)), []
+        case LinkLost():
+            return _gone(hosting, seat)
+
+
+def _gone(hosting: Hosting, seat: Seat) -> Stepped:
+    if isinstance(hosting.stage, Gathering):
+        return _unseat(hosting, seat.member, told=False)
+    reason = Problem(
+        title=f"{seat.machine.name} left the session",
+        advice="It held a part of the model, so the session is over. Host again with those who stay.",
+    )
+    return end(hosting, reason, failed=True)
+
+
+def _look_at_the_clock(hosting: Hosting, now: float) -> Stepped:
+    away = hosting.away()
+    silent_s = 0.0 if away is None or away.silent_since is None else now - away.silent_since
+    match hosting.stage:
+        case Gathering() if away and silent_s > GRACE_S:
+            return _unseat(hosting, away.member, told=False)
+        case FormingRing() if away and silent_s > FORMING_SILENCE_S:
+            return end(hosting, _stopped(away.machine.name), failed=True)
+        case FormingRing(moved_at=moved_at) if now - moved_at > FORMING_DEADLINE_S:
+            return end(hosting, _STUCK, failed=True)
+        case ServingRing() if away and silent_s > GRACE_S:
+            return end(hosting, _stopped(away.machine.name), failed=True)
+        case _:
+            return hosting, []
+
+
+def end(hosting: Hosting, reason: Problem, *, failed: bool) -> Stepped:
+    """End the session for everyone, with a sentence."""
+    if isinstance(hosting.stage, Over):
+        return hosting, []
+    goodbyes: list[Effect] = [
+        Send(to=seat.member, message=End(reason=reason, failed=failed))
+        for seat in hosting.seats[1:]
+    ]
+    goodbyes += [AnswerGuest(guest=guest, answer=Declined()) for guest in hosting.guests]
+    return replace(hosting, stage=Over(reason=reason, failed=failed), guests=()), goodbyes
+
+
+def _stopped(name: str) -> Problem:
+    return Problem(
+        title=f"{name} stopped answering",
+        advice="It held a part of the model, so the session is over. Host again when it is back.",
+    )
+
+
+_REMOVED = Problem(
+    title="The host took this computer out of the session",
+    advice="Ask the host to let you in again.",
+)
+_STUCK = Problem(
+    title="The ring did not form",
+    advice="Nothing moved for five minutes. Check that every computer is awake, then start again.",
+)

@@ -1,0 +1,481 @@
+"""One session's work on this computer: its socket, its door, its links, its stage.
+
+Created by the engine for an OpenSession or OpenDoor effect; everything that it starts ends with
+it. What it learns it reports as events; it decides nothing.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING
+
+from kafila.domain.commands import Ask, StopAnswer
+from kafila.domain.errors import PeerError, Problem, UserError
+from kafila.domain.ids import MemberId, SessionId
+from kafila.domain.snapshot import FormStep, ThisComputer
+from kafila.engine.companions import Companions
+from kafila.engine.door import HostDoor, knock
+from kafila.engine.events import (
+    Answered,
+    CompanionEnded,
+    Event,
+    FirstTokenBack,
+    Guest,
+    Heard,
+    HeadSampled,
+    LinkChanged,
+    LoadStage,
+    OpenDoor,
+    Opened,
+    OpenSession,
+    StageFailed,
+    StageLoaded,
+    StageProgressed,
+    StageSampled,
+    Welcomed,
+)
+from kafila.engine.head import Head
+from kafila.engine.meters import Rate, StageMeter
+from kafila.engine.ports import Endpoint, Link
+from kafila.engine.ring import Circuit, run_stage
+from kafila.protocol.control import (
+    Declined,
+    Form,
+    Message,
+    Welcome,
+    decode_message,
+    encode_message,
+)
+from kafila.protocol.links import Address, Channel, LinkClosedError, LinkEvent, Peer
+from kafila.protocol.roster import RosterKeeper
+from kafila.protocol.weight_ranges import (
+    RangeReply,
+    RangeRequest,
+    decode_reply,
+    decode_request,
+    encode_range,
+)
+
+if TYPE_CHECKING:
+    from kafila.engine.engine import World
+
+log = logging.getLogger(__name__)
+
+FLUSH_PATIENCE_S = 1.5
+SAMPLE_S = 0.5
+LOOPBACK = "127.0.0.1"
+
+
+class Session:
+    """Everything of a session that has to be closed again."""
+
+    def __init__(self, world: "World", me: ThisComputer, happened: Callable[[Event], None]) -> None:
+        self._world = world
+        self._me = me
+        self._happened = happened
+        self._tasks: asyncio.TaskGroup | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._endpoint: Endpoint | None = None
+        self._door: HostDoor | None = None
+        self._keeper: RosterKeeper | None = None
+        self._outgoing: dict[MemberId, asyncio.Queue[bytes]] = {}
+        self._talking: dict[MemberId, asyncio.Task[None]] = {}
+        self._ring: asyncio.Task[None] | None = None
+        self._head: Head | None = None
+        self._host: MemberId | None = None
+        self._weights = asyncio.Lock()
+        self._closing = False
+
+    # Life ----------------------------------------------------------------------------------------
+
+    async def run(self, opening: OpenSession | OpenDoor) -> None:
+        """Open, and stay until closed. Raises what ends the session by accident."""
+        self._running = asyncio.current_task()
+        try:
+            async with asyncio.TaskGroup() as self._tasks:
+                if isinstance(opening, OpenSession):
+                    await self._open(opening, self._tasks)
+                else:
+                    await self._enter(opening)
+                await asyncio.Event().wait()
+        finally:
+            await asyncio.shield(self._let_go())
+
+    async def close(self) -> None:
+        """Send what is still to be said, then end everything."""
+        if self._closing:
+            return
+        self._closing = True
+        await self._flush()
+        running = self._running
+        if running is not None and not running.done():
+            running.cancel()
+            await asyncio.wait([running])
+
+    async def _flush(self) -> None:
+        linked = [queue for member, queue in self._outgoing.items() if member in self._talking]
+        try:
+            async with asyncio.timeout(FLUSH_PATIENCE_S):
+                for queue in linked:
+                    await queue.join()
+        except TimeoutError:
+            log.info("somebody could not be told goodbye")
+
+    async def _let_go(self) -> None:
+        if self._door is not None:
+            await self._door.close()
+        if self._endpoint is not None:
+            await self._endpoint.close()
+        await self._world.stage.unload()
+
+    def start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None] | None:
+        """Run something as a part of the session."""
+        if self._tasks is None or self._closing:
+            work.close()
+            return None
+        return self._tasks.create_task(work)
+
+    # Opening and entering ------------------------------------------------------------------------
+
+    async def _open(self, opening: OpenSession, tasks: asyncio.TaskGroup) -> None:
+        command = opening.command
+        folder, spec = await self._world.models.prepare(command.model)
+        self._folder = folder
+        listen = _address(command.listen)
+        own_rendezvous = command.rendezvous is None and self._world.settings.value.rendezvous is None
+        # The one given address is where the door listens; the ring's socket goes beside it.
+        beside = Address(listen.host, 0) if listen and own_rendezvous else listen
+        if opening.loopback_only:
+            beside = Address(LOOPBACK, 0)
+        self._endpoint = await self._world.open_endpoint(beside, self._link_event)
+        self._host = self._me.member
+        session = SessionId(secrets.token_hex(16))
+        door = await HostDoor.open(
+            self._world,
+            endpoint=self._endpoint,
+            session=session,
+            me=self._me.machine,
+            group=command.group or f"{self._me.machine.name}’s group",
+            model=spec.name,
+            rendezvous=_address(command.rendezvous or self._world.settings.value.rendezvous),
+            listen=Address(LOOPBACK, 0) if opening.loopback_only else listen,
+            announce=not opening.loopback_only,
+            happened=self._happened,
+        )
+        self._door = door
+        self._happened(
+            Opened(
+                session=session,
+                spec=spec,
+                secret=secrets.token_bytes(32),
+                spki_sha256=self._world.identity.spki_sha256,
+                candidates=self._endpoint.candidates(),
+                sign=self._world.identity.sign_roster,
+            )
+        )
+        tasks.create_task(door.run())
+
+    async def _enter(self, opening: OpenDoor) -> None:
+        command = opening.command
+        self._endpoint = await self._world.open_endpoint(
+            _address(command.listen), self._link_event
+        )
+        entry = await knock(
+            self._world,
+            endpoint=self._endpoint,
+            me=self._me.machine,
+            code=command.code,
+            rendezvous=_address(command.rendezvous or self._world.settings.value.rendezvous),
+            happened=self._happened,
+        )
+        self._keeper = entry.keeper
+        self._host = entry.welcome.host.member
+        self._stay_at_rendezvous = entry.stay
+        self._happened(Welcomed(welcome=entry.welcome, host=entry.host))
+
+    def answer_guest(self, guest: Guest, answer: Welcome | Declined) -> None:
+        """Let a guest in, or not."""
+        if self._door is not None:
+            self.start(self._door.answer(guest, answer))
+
+    def renew_invitation(self) -> None:
+        """Another code."""
+        if self._door is not None:
+            self._door.renew()
+
+    def close_invitation(self) -> None:
+        """No code."""
+        if self._door is not None:
+            self._door.shut()
+
+    def start_companions(self, link: str, count: int) -> None:
+        """Start the demo's other engines."""
+        companions = Companions(
+            self._world.engine_command,
+            ended=lambda name: self._happened(CompanionEnded(name=name)),
+        )
+        names = [f"{self._me.machine.name} ({number + 2})" for number in range(count)]
+        self.start(companions.run(link=link, names=names))
+
+    # Talking with members ------------------------------------------------------------------------
+
+    def set_peers(self, peers: Sequence[Peer]) -> None:
+        """Exactly these members may have a link with this one."""
+        if self._endpoint is None:
+            return
+        wanted = {peer.member: peer for peer in peers}
+        self._endpoint.set_peers(wanted)
+        for member in [m for m in self._talking if m not in wanted]:
+            self._talking.pop(member).cancel()
+            self._outgoing.pop(member, None)
+        for member in wanted:
+            if member not in self._talking:
+                self._endpoint.open_link(member)
+                self._queue(member)
+                talk = self.start(self._talk(self._endpoint, member))
+                if talk is not None:
+                    self._talking[member] = talk
+
+    def _queue(self, member: MemberId) -> asyncio.Queue[bytes]:
+        return self._outgoing.setdefault(member, asyncio.Queue(maxsize=1024))
+
+    def send(self, to: MemberId, message: Message) -> None:
+        """Say something to a member, or to this computer's own other role."""
+        if to == self._me.member:
+            self._happened(Heard(sender=to, message=message))
+            return
+        try:
+            self._queue(to).put_nowait(encode_message(message))
+        except asyncio.QueueFull:
+            log.warning("a message to %s was dropped: it does not take any", to)
+
+    async def _talk(self, endpoint: Endpoint, member: MemberId) -> None:
+        queue = self._queue(member)
+        while True:
+            link = await endpoint.connected(member)
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(self._speak(link, queue))
+                    tasks.create_task(self._listen(link))
+                    if self._host == self._me.member:
+                        tasks.create_task(self._give_weights(link))
+            except* LinkClosedError:
+                log.info("the link with %s is over", member)
+            except* PeerError as group:
+                log.warning("%s broke the protocol: %s", member, group.exceptions[0])
+            await asyncio.sleep(SAMPLE_S)
+
+    async def _speak(self, link: Link, queue: asyncio.Queue[bytes]) -> None:
+        while True:
+            data = await queue.get()
+            try:
+                await link.send(Channel.CONTROL, data)
+            finally:
+                queue.task_done()
+
+    async def _listen(self, link: Link) -> None:
+        while True:
+            message = decode_message(await link.receive(Channel.CONTROL))
+            if isinstance(message, Form) and self._keeper is not None:
+                self._keeper.accept(message.roster)
+            self._happened(Heard(sender=link.peer, message=message))
+
+    def _link_event(self, event: LinkEvent) -> None:
+        self._happened(LinkChanged(event=event))
+
+    # Weights -------------------------------------------------------------------------------------
+
+    async def _give_weights(self, link: Link) -> None:
+        while True:
+            request = decode_request(await link.receive(Channel.WEIGHTS))
+            data = await self._world.models.read_range(
+                self._folder, request.file, request.start, request.end
+            )
+            await link.send(Channel.WEIGHTS, encode_range(RangeReply(data=data)))
+
+    async def _read_from_host(self, file: str, start: int, end: int) -> bytes:
+        if self._endpoint is None or self._host is None:
+            raise LinkClosedError
+        link = await self._endpoint.connected(self._host)
+        async with self._weights:
+            request = RangeRequest(file=file, start=start, end=end)
+            await link.send(Channel.WEIGHTS, encode_range(request))
+            data = decode_reply(await link.receive(Channel.WEIGHTS))
+        if data is None:
+            raise UserError(
+                title="The host no longer has the model",
+                advice="Ask the host to check the model’s folder and to start again.",
+            )
+        return data
+
+    # The stage -----------------------------------------------------------------------------------
+
+    def load_stage(self, order: LoadStage) -> None:
+        """Load this computer's blocks, and run them from then on."""
+        if self._ring is not None:
+            self._ring.cancel()
+        self._ring = self.start(self._run_ring(order))
+
+    async def _run_ring(self, order: LoadStage) -> None:
+        epoch = order.form.epoch
+        try:
+            resident = await self._load(order)
+            self._happened(
+                StageLoaded(
+                    epoch=epoch, resident_weight_bytes=resident, process_id=os.getpid()
+                )
+            )
+            await self._serve(order)
+        except* UserError as group:
+            self._stage_failed(epoch, _problem_of(group))
+        except* PeerError as group:
+            log.warning("the ring broke the protocol: %s", group.exceptions[0])
+            self._stage_failed(epoch, _BAD_FRAME)
+        except* LinkClosedError:
+            log.info("the ring of epoch %d is open", epoch)
+
+    def _stage_failed(self, epoch: int, problem: Problem) -> None:
+        self._happened(StageFailed(epoch=epoch, problem=problem))
+
+    async def _load(self, order: LoadStage) -> int:
+        form = order.form
+        share = form.plan.share_of(self._me.member)
+
+        def progressed(step: FormStep) -> Callable[[int, int], None]:
+            def report(done: int, total: int) -> None:
+                self._happened(
+                    StageProgressed(
+                        epoch=form.epoch, step=step, done_bytes=done, total_bytes=total
+                    )
+                )
+
+            return report
+
+        folder = await self._world.models.folder_for(
+            order.spec,
+            first=share.first,
+            end=share.end,
+            head=share.head,
+            read=self._read_from_host,
+            progress=progressed(FormStep.FETCH),
+        )
+        return await self._world.stage.load(
+            folder,
+            order.spec,
+            first=share.first,
+            end=share.end,
+            head=share.head,
+            epoch=form.epoch,
+            tiling=form.tiling,
+            last=form.plan.shares[-1].member == self._me.member,
+            context=order.context,
+            concurrency=order.concurrency,
+            progress=progressed(FormStep.LOAD),
+        )
+
+    async def _serve(self, order: LoadStage) -> None:
+        form, me = order.form, self._me.member
+        ring = [share.member for share in form.plan.shares]
+        links: tuple[Link, Link] | None = None
+        if len(ring) > 1 and self._endpoint is not None:
+            at = ring.index(me)
+            successor = await self._endpoint.connected(ring[(at + 1) % len(ring)])
+            predecessor = await self._endpoint.connected(ring[at - 1])
+            links = (successor, predecessor)
+        meter = StageMeter()
+        async with asyncio.TaskGroup() as tasks:
+            if form.plan.head == me:
+                circuit = Circuit(
+                    self._world.stage,
+                    epoch=form.epoch,
+                    tiling=form.tiling,
+                    meter=meter,
+                    links=links,
+                )
+                self._head = Head(
+                    self._world.stage,
+                    circuit,
+                    context=order.context,
+                    concurrency=order.concurrency,
+                    digest_key=secrets.token_bytes(32),
+                    say=lambda asker, event: self._happened(Answered(asker=asker, event=event)),
+                )
+                tasks.create_task(circuit.run())
+            elif links is not None:
+                tasks.create_task(
+                    run_stage(
+                        self._world.stage, successor=links[0], predecessor=links[1], meter=meter
+                    )
+                )
+            tasks.create_task(self._sample(form.epoch, meter, links))
+
+    async def _sample(
+        self, epoch: int, meter: StageMeter, links: tuple[Link, Link] | None
+    ) -> None:
+        sent = Rate()
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(SAMPLE_S)
+            now = loop.time()
+            self._happened(
+                StageSampled(
+                    epoch=epoch,
+                    busy=meter.busy(now),
+                    stage_ms=meter.stage_ms(),
+                    bytes_per_s=sent.of(links[0].sent_bytes, now) if links else 0.0,
+                )
+            )
+            if self._head is not None:
+                self._happened(
+                    HeadSampled(
+                        epoch=epoch, pace=self._head.pace(now), chatting=self._head.chatting()
+                    )
+                )
+
+    # As the head ---------------------------------------------------------------------------------
+
+    def turn_once(self, epoch: int) -> None:
+        """One token round the ring."""
+        self.start(self._turn_once(epoch))
+
+    async def _turn_once(self, epoch: int) -> None:
+        if self._head is not None:
+            await self._head.turn_once()
+            self._happened(FirstTokenBack(epoch=epoch))
+
+    def start_answer(self, asker: MemberId, ask: Ask) -> None:
+        """Answer a question."""
+        if self._head is not None:
+            self.start(self._head.answer(asker, ask))
+
+    def cancel_answer(self, asker: MemberId, stop: StopAnswer) -> None:
+        """Stop an answer."""
+        if self._head is not None:
+            self._head.stop(asker, stop)
+
+
+def _address(text: str | None) -> Address | None:
+    if text is None:
+        return None
+    try:
+        return Address.parse(text)
+    except ValueError:
+        raise UserError(
+            title=f"“{text}” is not an address", advice="Write it as HOST:PORT."
+        ) from None
+
+
+def _problem_of(group: BaseExceptionGroup[UserError]) -> Problem:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    assert isinstance(error, UserError)
+    return error.problem
+
+
+_BAD_FRAME = Problem(
+    title="The numbers in the ring did not make sense",
+    advice="Make sure that everyone has the same version of Kafila, then start again.",
+)

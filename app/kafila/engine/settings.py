@@ -1,0 +1,101 @@
+"""What is remembered between sessions: names, the group's rendezvous, trusted computers.
+
+A profile keeps several instances on one machine apart (settings, keys); models are shared.
+"""
+
+import logging
+import os
+import platform
+from pathlib import Path
+
+import msgspec
+import platformdirs
+import psutil
+
+from kafila.domain.capability import Machine, MachineKind
+from kafila.domain.errors import UserError
+from kafila.domain.ids import MemberId
+
+log = logging.getLogger(__name__)
+
+APP = "kafila"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The remembered values."""
+
+    machine: str = ""
+    owner: str = ""
+    rendezvous: str | None = None
+    trusted: tuple[MemberId, ...] = ()
+    """Computers that were let in before."""
+
+
+class Folders(msgspec.Struct, frozen=True, kw_only=True):
+    """Where this instance keeps its files."""
+
+    config: Path
+    data: Path
+    """Of this profile: conversations."""
+    models: Path
+    """Shared by all profiles."""
+
+    @classmethod
+    def of(cls, profile: str | None) -> "Folders":
+        """The platform's usual places. Raises UserError for a name that is no profile."""
+        if profile is not None and not (
+            profile.replace("-", "").isalnum() and profile.isascii() and len(profile) <= 32
+        ):
+            raise UserError(
+                title="That is not a profile name",
+                advice="Use up to 32 letters, digits and hyphens.",
+            )
+        name = profile or "default"
+        data = Path(platformdirs.user_data_dir(APP, appauthor=False))
+        config = Path(platformdirs.user_config_dir(APP, appauthor=False))
+        return cls(
+            config=config / "profiles" / name,
+            data=data / "profiles" / name,
+            models=data / "models",
+        )
+
+
+class SettingsFile:
+    """The settings on disk, written beside and renamed, so that a crash leaves the old ones."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "settings.json"
+        self.value = self._read()
+
+    def _read(self) -> Settings:
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=Settings)
+        except FileNotFoundError:
+            return Settings()
+        except (OSError, msgspec.DecodeError):
+            log.warning("the settings cannot be read; starting with fresh ones")
+            if self._path.exists():
+                self._path.replace(self._path.with_suffix(".broken.json"))
+            return Settings()
+
+    def change(self, **changes: object) -> None:
+        """Keep new values; a disk that cannot be written to costs only the memory of them."""
+        self.value = msgspec.structs.replace(self.value, **changes)
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            beside = self._path.with_suffix(f".{os.getpid()}.new")
+            beside.write_bytes(msgspec.json.format(msgspec.json.encode(self.value)))
+            beside.replace(self._path)
+        except OSError as error:
+            log.warning("the settings could not be kept: %s", error.strerror)
+
+
+def describe_machine(settings: Settings) -> Machine:
+    """This computer, as others will see it."""
+    battery = psutil.sensors_battery()
+    return Machine(
+        name=settings.machine or platform.node().split(".")[0] or "This computer",
+        owner=settings.owner,
+        kind=MachineKind.LAPTOP if battery is not None else MachineKind.DESKTOP,
+        system=f"{platform.system()} {platform.machine()}".strip(),
+    )

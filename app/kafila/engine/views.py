@@ -1,0 +1,203 @@
+"""What there is to see of a session, derived from what is known of it."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from kafila.domain.errors import Problem
+from kafila.domain.ids import MemberId
+from kafila.domain.plan import Plan
+from kafila.domain.snapshot import (
+    Ended,
+    Forming,
+    FormingMember,
+    Joining,
+    JoinStep,
+    Member,
+    Newcomer,
+    Reach,
+    RingEdge,
+    RingMember,
+    Serving,
+    SessionView,
+    WaitingRoom,
+)
+from kafila.engine.host import (
+    GRACE_S,
+    FormingRing,
+    Gathering,
+    Hosting,
+    Over,
+    Row,
+    Seat,
+    ServingRing,
+)
+from kafila.engine.member import HOST_GRACE_S, MemberSeat
+
+
+def host_view(hosting: Hosting, now: float) -> WaitingRoom | Forming | Serving | Ended:
+    """What the host sees."""
+    match hosting.stage:
+        case Gathering():
+            return _waiting_room(hosting)
+        case FormingRing(plan=plan, rows=rows):
+            return Forming(
+                is_host=True,
+                group=hosting.group,
+                model=hosting.model,
+                plan=plan,
+                rows=tuple(_forming_row(hosting, member, row) for member, row in rows.items()),
+            )
+        case ServingRing():
+            return _serving(hosting, hosting.stage, now)
+        case Over(reason=reason, failed=failed):
+            return Ended(reason=reason, failed=failed)
+
+
+def shared_view(view: WaitingRoom | Forming | Serving) -> WaitingRoom | Forming | Serving:
+    """The host's view as the members may see it: without the code, and without newcomers."""
+    if isinstance(view, WaitingRoom):
+        return msgspec.structs.replace(
+            view, is_host=False, code=None, link=None, newcomers=(), problem=None
+        )
+    return msgspec.structs.replace(view, is_host=False)
+
+
+def member_view(seat: MemberSeat, now: float) -> SessionView:
+    """What a member sees: the host's view, or that the host does not answer."""
+    view = seat.view
+    if view is None:
+        return Joining(step=JoinStep.MEASURING, model=seat.spec.name)
+    if seat.host_silent_since is None or not isinstance(view, Serving):
+        return view
+    silent_s = now - seat.host_silent_since
+    return msgspec.structs.replace(
+        view, paused=host_silent(seat), grace_left_s=max(0.0, HOST_GRACE_S - silent_s)
+    )
+
+
+def host_silent(seat: MemberSeat) -> Problem:
+    """The sentence for a host that does not answer."""
+    return Problem(
+        title=f"{seat.host_name} stopped answering",
+        advice="It hosts the session. We wait a minute; nothing you wrote is lost.",
+    )
+
+
+def _waiting_room(hosting: Hosting) -> WaitingRoom:
+    invitation = hosting.invitation
+    return WaitingRoom(
+        is_host=True,
+        group=hosting.group,
+        model=hosting.model,
+        blocks=hosting.spec.blocks,
+        context=hosting.context,
+        concurrency=hosting.concurrency,
+        code=invitation.code if invitation else None,
+        link=invitation.link if invitation else None,
+        reach=invitation.reach if invitation else Reach.THIS_COMPUTER,
+        trust_known=hosting.trust_known,
+        members=tuple(
+            Member(
+                member=seat.member,
+                machine=seat.machine,
+                is_host=seat.member == hosting.me,
+                capability=seat.capability,
+                path=seat.path,
+            )
+            for seat in hosting.seats
+        ),
+        newcomers=tuple(
+            Newcomer(
+                member=guest.member,
+                machine=guest.machine,
+                phrase=guest.phrase,
+                known=guest.known,
+            )
+            for guest in hosting.guests
+        ),
+        plan=hosting.plan,
+        problem=hosting.problem,
+    )
+
+
+def _forming_row(hosting: Hosting, member: MemberId, row: Row) -> FormingMember:
+    return FormingMember(
+        member=member,
+        machine=_seat(hosting, member).machine,
+        step=row.step,
+        done_bytes=row.done_bytes,
+        total_bytes=row.total_bytes,
+    )
+
+
+def _seat(hosting: Hosting, member: MemberId) -> Seat:
+    seat = hosting.seat(member)
+    if seat is None:
+        raise KeyError(member)
+    return seat
+
+
+def _serving(hosting: Hosting, ring: ServingRing, now: float) -> Serving:
+    away = hosting.away()
+    silent_s = 0.0 if away is None or away.silent_since is None else now - away.silent_since
+    paused = away and Problem(
+        title=f"{away.machine.name} stopped answering",
+        advice="Its lid may be closed or its network gone. We wait a minute; "
+        "nothing you wrote is lost.",
+    )
+    return Serving(
+        is_host=True,
+        group=hosting.group,
+        model=hosting.model,
+        context=hosting.context,
+        ring=tuple(_ring_member(hosting, ring.plan, ring.rows, m, now) for m in ring.rows),
+        edges=_edges(hosting, ring.plan, ring.rows),
+        pace=ring.pace,
+        chatting=ring.chatting,
+        formed_in_s=ring.formed_in_s,
+        paused=paused,
+        grace_left_s=max(0.0, GRACE_S - silent_s) if away else None,
+    )
+
+
+def _ring_member(
+    hosting: Hosting, plan: Plan, rows: Mapping[MemberId, Row], member: MemberId, now: float
+) -> RingMember:
+    seat, share, row = _seat(hosting, member), plan.share_of(member), rows[member]
+    loaded, report = row.loaded, row.report
+    return RingMember(
+        member=member,
+        machine=seat.machine,
+        first=share.first,
+        end=share.end,
+        head=share.head,
+        is_host=member == hosting.me,
+        busy=report.busy if report else 0.0,
+        stage_ms=report.stage_ms if report else None,
+        resident_weight_bytes=loaded.resident_weight_bytes if loaded else 0,
+        process_id=loaded.process_id if loaded else 0,
+        away_s=None if seat.silent_since is None else now - seat.silent_since,
+    )
+
+
+def _edges(hosting: Hosting, plan: Plan, rows: Mapping[MemberId, Row]) -> tuple[RingEdge, ...]:
+    order = [share.member for share in plan.shares]
+    if len(order) == 1:
+        return ()
+    edges: list[RingEdge] = []
+    for at, member in enumerate(order):
+        successor = order[(at + 1) % len(order)]
+        edge, report = rows[member].edge, rows[member].report
+        silent = any(_seat(hosting, m).silent_since is not None for m in (member, successor))
+        edges.append(
+            RingEdge(
+                from_member=member,
+                to_member=successor,
+                path=None if silent or edge is None else edge.path,
+                rtt_ms=edge.rtt_ms if edge else None,
+                after_ms=edge.after_ms if edge else 0.0,
+                bytes_per_s=report.bytes_per_s if report else 0.0,
+            )
+        )
+    return tuple(edges)
