@@ -1,0 +1,93 @@
+"""The rendezvous's UDP sockets: relay frames forwarded, STUN requests answered, all else ignored."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from typing import cast
+
+from kafila.network.rendezvous_server.sources import source_of, unmapped
+from kafila.network.stun import Grid, answer_binding
+from kafila.protocol.links import Address
+from kafila.protocol.rendezvous_limits import Buckets, Limits
+from kafila.protocol.rendezvous_relay import RelayMachine, Route
+
+log = logging.getLogger(__name__)
+
+_MAX_DATAGRAM_BYTES = 2048
+_BATCH = 64
+"""Datagrams read before the event loop's other work gets its turn."""
+
+
+class Datagrams:
+    """Reads the sockets in batches; writes at once, and what the kernel does not take is lost."""
+
+    def __init__(
+        self,
+        sockets: dict[Address, socket.socket],
+        grid: Grid | None,
+        limits: Limits,
+        now: Callable[[], float],
+    ) -> None:
+        self.relay = RelayMachine(limits)
+        self.stun_answers = 0
+        self.unsent = 0
+        """Datagrams that the kernel would not take."""
+        self._owns = list(sockets)
+        self._sockets = list(sockets.values())
+        self._numbers = {address: number for number, address in enumerate(self._owns)}
+        self._grid = grid
+        self._stun_requests = Buckets(limits.stun_requests)
+        self._now = now
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin to read."""
+        for number, each in enumerate(self._sockets):
+            loop.add_reader(each, self._read, number)
+
+    def stop(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Read no more; the sockets are the caller's to close."""
+        for each in self._sockets:
+            loop.remove_reader(each)
+
+    def tick(self, now: float) -> None:
+        """Forget what limits no longer need."""
+        self._stun_requests.forget_idle(now)
+
+    def _read(self, number: int) -> None:
+        reader = self._sockets[number]
+        now = self._now()
+        for _ in range(_BATCH):
+            try:
+                data, peer = cast("tuple[bytes, tuple[str, int]]", reader.recvfrom(_MAX_DATAGRAM_BYTES))
+            except BlockingIOError:
+                return
+            except OSError as error:  # For example that an earlier datagram could not be delivered.
+                log.debug("reading a datagram: %s", error)
+                continue
+            self._handle(data, number, Address(unmapped(peer[0]), peer[1]), now)
+
+    def _handle(self, data: bytes, number: int, peer: Address, now: float) -> None:
+        if not data:
+            return
+        if data[0] <= 3:
+            self._answer_stun(data, number, peer, now)
+            return
+        forward = self.relay.receive(data, Route(number, peer), now)
+        if forward is not None:
+            self._send(forward.data, forward.route.socket, forward.route.address)
+
+    def _answer_stun(self, data: bytes, number: int, peer: Address, now: float) -> None:
+        if not self._stun_requests.take(source_of(peer.host), 1, now):
+            return
+        answer = answer_binding(data, peer, self._owns[number], self._grid)
+        if answer is not None:
+            self.stun_answers += 1
+            self._send(answer.data, self._numbers[answer.source], peer)
+
+    def _send(self, data: bytes, number: int, peer: Address) -> None:
+        try:
+            self._sockets[number].sendto(data, (peer.host, peer.port))
+        except OSError as error:
+            self.unsent += 1
+            log.debug("sending a datagram: %s", error)

@@ -1,0 +1,148 @@
+"""A whole rendezvous on this computer: sockets, signalling, STUN and relay put together."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Sequence
+from typing import Self
+
+import msgspec
+from aiohttp import web
+
+from kafila.domain.errors import UserError
+from kafila.network.rendezvous_server.datagrams import Datagrams
+from kafila.network.rendezvous_server.signalling import Signalling
+from kafila.network.rendezvous_server.sockets import Sockets, bind_sockets
+from kafila.protocol.links import Address
+from kafila.protocol.rendezvous import WELL_KNOWN_PORTS
+from kafila.protocol.rendezvous_limits import Limits
+from kafila.protocol.rendezvous_server import (
+    Drop,
+    Effect,
+    RendezvousMachine,
+    SignallingCounts,
+    Transmit,
+)
+from kafila.protocol.rendezvous_switchboard import SeatGiven, SeatTaken
+
+log = logging.getLogger(__name__)
+
+_TICK_S = 1.0
+_IDLE_HTTP_S = 15.0
+_SHUT_DOWN_WITHIN_S = 1.0
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    """How the rendezvous is, without saying anything of anybody."""
+
+    status: str
+    signalling: SignallingCounts
+    relayed_frames: int
+    relayed_bytes: int
+    relay_drops: dict[str, int]
+    stun_answers: int
+    unsent_datagrams: int
+
+
+class RendezvousServer:
+    """Serves from `open` until `close`, on the event loop that opened it."""
+
+    def __init__(self, sockets: Sockets, secret: bytes, limits: Limits) -> None:
+        """Use `open`."""
+        self._loop = asyncio.get_running_loop()
+        self._sockets = sockets
+        self._machine = RendezvousMachine(secret=secret, draw=os.urandom, limits=limits)
+        self._datagrams = Datagrams(sockets.udp, sockets.grid, limits, self._loop.time)
+        self._signalling = Signalling(self._machine, now=self._loop.time, perform=self._perform, health=self.health)
+        self._runner = web.AppRunner(
+            self._signalling.application,
+            access_log=None,
+            keepalive_timeout=_IDLE_HTTP_S,
+            shutdown_timeout=_SHUT_DOWN_WITHIN_S,
+        )
+        self._ticking: asyncio.TimerHandle | None = None
+
+    @classmethod
+    async def open(
+        cls,
+        listen: Sequence[Address],
+        *,
+        secret: bytes | None = None,
+        limits: Limits | None = None,
+    ) -> Self:
+        """Serve at these addresses; port 0 takes a free one. Raises UserError where it cannot.
+
+        With the `secret` (16 to 64 bytes) of an earlier rendezvous, that one's clients come back
+        to their sessions and seats.
+        """
+        server = cls(bind_sockets(listen), secret or os.urandom(32), limits or Limits())
+        await server._start()
+        return server
+
+    @classmethod
+    async def open_in_app(cls, host: str) -> Self:
+        """Serve at a port where others on this computer look, or else at any free one."""
+        for port in WELL_KNOWN_PORTS:
+            try:
+                return await cls.open([Address(host, port)])
+            except UserError:
+                continue
+        return await cls.open([Address(host, 0)])
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """Where it listens, in the order in which that was asked."""
+        return tuple(self._sockets.tcp)
+
+    def health(self) -> Health:
+        """The present numbers."""
+        relay = self._datagrams.relay
+        return Health(
+            status="serving",
+            signalling=self._machine.counts(),
+            relayed_frames=relay.forwarded_frames,
+            relayed_bytes=relay.forwarded_bytes,
+            relay_drops=dict(relay.dropped),
+            stun_answers=self._datagrams.stun_answers,
+            unsent_datagrams=self._datagrams.unsent,
+        )
+
+    async def close(self) -> None:
+        """Stop serving and let go of every socket."""
+        if self._ticking is not None:
+            self._ticking.cancel()
+            self._ticking = None
+        self._datagrams.stop(self._loop)
+        self._signalling.close_all()
+        await self._runner.cleanup()
+        self._sockets.close()
+
+    async def _start(self) -> None:
+        try:
+            await self._runner.setup()
+            for each in self._sockets.tcp.values():
+                await web.SockSite(self._runner, each).start()
+        except BaseException:
+            await self._runner.cleanup()
+            self._sockets.close()
+            raise
+        self._datagrams.start(self._loop)
+        self._ticking = self._loop.call_later(_TICK_S, self._tick)
+        log.info("the rendezvous listens on port %s", [each.port for each in self.addresses])
+
+    def _tick(self) -> None:
+        now = self._loop.time()
+        self._ticking = self._loop.call_later(_TICK_S, self._tick)
+        self._perform(self._machine.tick(now))
+        self._datagrams.tick(now)
+
+    def _perform(self, effects: list[Effect]) -> None:
+        relay = self._datagrams.relay
+        for effect in effects:
+            match effect:
+                case Transmit() | Drop():
+                    self._signalling.carry_out(effect)
+                case SeatGiven(slot=slot, session=session, key=key):
+                    relay.seat(slot=slot, session=session, key=key, now=self._loop.time())
+                case SeatTaken(slot=slot):
+                    relay.unseat(slot)
