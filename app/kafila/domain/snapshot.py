@@ -35,6 +35,10 @@ class ModelCard(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int
     licence: str
     fits_here: bool
+    kv_bytes_per_token: int | None = None
+    """What one token of one conversation takes, on all computers together; None: not known."""
+    max_context: int | None = None
+    """The longest conversation that the model takes, in tokens; None: not known."""
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
