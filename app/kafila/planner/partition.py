@@ -1,0 +1,179 @@
+"""Dividing a chain of blocks among members in a fixed order (section V.C of the paper).
+
+A chain answers one question: of all divisions whose stages stay within a bound and within the
+members' memory, with at least one block each, which has the least total time? Everything that the
+planner optimises is found by asking it at the right bounds.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from kafila.planner.costs import UNLIMITED, Costs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Division:
+    """How many blocks each member of a chain holds, from the head on."""
+
+    counts: tuple[int, ...]
+    total: int
+    """All stages together, in ticks."""
+    bottleneck: int
+    """The longest stage, in ticks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filling:
+    """The answer at one bound."""
+
+    division: Division | None
+    next_bound: int
+    """The next larger bound at which the answer can differ."""
+
+
+class Chain(Protocol):
+    """Members in ring order from the head on, with the blocks that they are to share."""
+
+    def fill(self, bound: int) -> Filling:
+        """The division of least total time with no stage above `bound` ticks.
+
+        Of equal ones, the one that gives the members later in the ring fewer blocks, the last
+        member first.
+        """
+        ...
+
+
+class UniformChain:
+    """A chain of equal blocks: the fastest members are filled first, which is exact here."""
+
+    def __init__(self, *, ticks: Sequence[int], extras: Sequence[int], limits: Sequence[int], blocks: int) -> None:
+        self._ticks = ticks
+        self._extras = extras
+        self._limits = limits
+        self._blocks = blocks
+        self._fastest_first = sorted(range(len(ticks)), key=lambda place: (ticks[place], place))
+
+    def fill(self, bound: int) -> Filling:
+        """See `Chain.fill`."""
+        caps: list[int] = []
+        next_bound = UNLIMITED
+        for ticks, extra, limit in zip(self._ticks, self._extras, self._limits, strict=True):
+            within = (bound - extra) // ticks if ticks else limit if bound >= extra else 0
+            cap = max(0, min(limit, within))
+            caps.append(cap)
+            if cap < limit:
+                next_bound = min(next_bound, extra + (cap + 1) * ticks)
+        if min(caps) < 1 or sum(caps) < self._blocks:
+            return Filling(division=None, next_bound=next_bound)
+        counts = [1] * len(caps)
+        left = self._blocks - len(caps)
+        for place in self._fastest_first:
+            more = min(caps[place] - 1, left)
+            counts[place] += more
+            left -= more
+        stages = [extra + count * ticks for count, ticks, extra in zip(counts, self._ticks, self._extras, strict=True)]
+        division = Division(counts=tuple(counts), total=sum(stages), bottleneck=max(stages))
+        return Filling(division=division, next_bound=next_bound)
+
+
+class MixedChain:
+    """A chain of unequal blocks: a dynamic program over the cut positions.
+
+    A pass from left to right that takes as much as it can is wrong here: with blocks 1, 1, 5, 1
+    and limits 2, 1, 6 it leaves the second member only a block that it cannot hold.
+    """
+
+    def __init__(
+        self,
+        *,
+        ticks: Sequence[Sequence[int]],
+        extras: Sequence[int],
+        needs: Sequence[int],
+        rooms: Sequence[int],
+    ) -> None:
+        self._ticks = ticks
+        self._extras = extras
+        self._needs = needs
+        self._rooms = rooms
+        self._blocks = len(needs) - 1
+
+    def fill(self, bound: int) -> Filling:
+        """See `Chain.fill`."""
+        totals = [0] + [UNLIMITED] * self._blocks
+        next_bound = UNLIMITED
+        cuts: list[list[int]] = []
+        for place in range(len(self._rooms)):
+            totals, cut, nearest = self._extend(place, totals, bound)
+            cuts.append(cut)
+            next_bound = min(next_bound, nearest)
+        if totals[-1] >= UNLIMITED:
+            return Filling(division=None, next_bound=next_bound)
+        return Filling(division=self._trace(cuts, totals[-1]), next_bound=next_bound)
+
+    def _extend(self, place: int, before: Sequence[int], bound: int) -> tuple[list[int], list[int], int]:
+        """Let one more member take the blocks up to each end; a window minimum over its start."""
+        ticks, needs, room = self._ticks[place], self._needs, self._rooms[place]
+        extra = self._extras[place]
+        limit = bound - extra
+        after = [UNLIMITED] * (self._blocks + 1)
+        cut = [0] * (self._blocks + 1)
+        nearest = UNLIMITED
+        window: deque[tuple[int, int]] = deque()
+        start = 0
+        last = self._blocks - (len(self._rooms) - 1 - place)
+        for end in range(place + 1, last + 1):
+            if before[end - 1] < UNLIMITED:
+                value = before[end - 1] - ticks[end - 1]
+                while window and window[-1][0] >= value:
+                    window.pop()
+                window.append((value, end - 1))
+            while start < end:
+                fits = needs[end] - needs[start] <= room
+                if fits and ticks[end] - ticks[start] <= limit:
+                    break
+                if fits and before[start] < UNLIMITED:
+                    nearest = min(nearest, ticks[end] - ticks[start] + extra)
+                start += 1
+            while window and window[0][1] < start:
+                window.popleft()
+            if window:
+                value, cut[end] = window[0]
+                after[end] = value + ticks[end] + extra
+        return after, cut, nearest
+
+    def _trace(self, cuts: Sequence[Sequence[int]], total: int) -> Division:
+        end = self._blocks
+        counts: list[int] = []
+        bottleneck = 0
+        for place in reversed(range(len(cuts))):
+            first = cuts[place][end]
+            stage = self._ticks[place][end] - self._ticks[place][first] + self._extras[place]
+            bottleneck = max(bottleneck, stage)
+            counts.append(end - first)
+            end = first
+        return Division(counts=tuple(reversed(counts)), total=total, bottleneck=bottleneck)
+
+
+def build_chain(costs: Costs, ring: Sequence[int]) -> Chain:
+    """The chain of a ring, read from the head on."""
+    extras = [costs.head_ticks[ring[0]], *(0 for _ in ring[1:])]
+    rooms = [costs.rooms[member] for member in ring]
+    rooms[0] -= costs.head_need
+    if not costs.uniform:
+        return MixedChain(
+            ticks=[costs.ticks[member] for member in ring],
+            extras=extras,
+            needs=costs.needs,
+            rooms=rooms,
+        )
+    need = costs.needs[1]
+    most = costs.blocks - len(ring) + 1
+    limits = [max(0, min(most, room // need)) if need else most if room >= 0 else 0 for room in rooms]
+    return UniformChain(
+        ticks=[costs.ticks[member][1] for member in ring],
+        extras=extras,
+        limits=limits,
+        blocks=costs.blocks,
+    )

@@ -1,0 +1,52 @@
+"""What the planner is asked: a model, the computers that are in, and what they will be used for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kafila.domain.capability import Capability
+from kafila.domain.ids import MemberId
+from kafila.domain.model import ModelSpec
+from kafila.domain.plan import Objective
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A computer that was let in, by the name that sentences call it."""
+
+    member: MemberId
+    name: str
+    capability: Capability
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Everything that a plan depends on.
+
+    `members` begins with the host; the others follow by id, so that the order in which they came
+    changes nothing. `arrival[i]` is where `members[i]` stood before that.
+    """
+
+    spec: ModelSpec
+    members: tuple[Candidate, ...]
+    arrival: tuple[int, ...]
+    context: int
+    concurrency: int
+    objective: Objective
+    pair_rtts: Mapping[frozenset[MemberId], float]
+    """Measured round trips between two members, in milliseconds."""
+
+    def name_of(self, member: MemberId) -> str:
+        """What people call the member."""
+        return next(one.name for one in self.members if one.member == member)
+
+
+def sort_members(members: Sequence[Candidate]) -> tuple[tuple[Candidate, ...], tuple[int, ...]]:
+    """The host, then the others by id; and where each of them stood before."""
+    if not members:
+        message = "a plan needs at least the host"
+        raise ValueError(message)
+    if len({one.member for one in members}) != len(members):
+        message = "two members have the same id"
+        raise ValueError(message)
+    places = [0, *sorted(range(1, len(members)), key=lambda place: members[place].member)]
+    return tuple(members[place] for place in places), tuple(places)

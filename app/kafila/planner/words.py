@@ -1,0 +1,38 @@
+"""The planner's figures in people's words."""
+
+from collections.abc import Sequence
+
+WORDS_PER_TOKEN = 0.75
+"""Roughly, for English text in today's vocabularies."""
+
+
+def say_bytes(amount: int) -> str:
+    """An amount of memory as people say it: 5.1 GB."""
+    for size, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if amount >= size - size // 20:
+            return f"{amount / size:.1f} {unit}"
+    return say_count(amount, "byte")
+
+
+def say_count(count: int, noun: str) -> str:
+    """A number of things: one part, 12 parts."""
+    return f"one {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def say_names(names: Sequence[str]) -> str:
+    """Several names as one phrase."""
+    if len(names) == 1:
+        return names[0]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def say_words(tokens: int) -> str:
+    """The length of a conversation in words, to two figures."""
+    words = f"{tokens * WORDS_PER_TOKEN:.1e}"
+    return f"{int(float(words)):,} words"
+
+
+def say_ms_per_word(token_ms: float) -> str:
+    """A time per token as a time per word."""
+    word_ms = token_ms / WORDS_PER_TOKEN
+    return f"{word_ms:.0f} ms" if word_ms >= 9.5 else f"{word_ms:.1f} ms"
