@@ -1,0 +1,3 @@
+# ruff: noqa: N818
+
+class NotOnCurve(Exception): ...
