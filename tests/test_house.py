@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tomllib
@@ -141,3 +142,11 @@ def test_qt_calls_keep_their_hands_off_none(qtbot: QtBot) -> None:
         lost[name] = before - sys.getrefcount(None)
     painter.end()
     assert {name: count for name, count in lost.items() if count > 20} == {}
+
+
+def test_a_test_cannot_talk_to_another_machine() -> None:
+    # An address that is kept for examples: nobody has it.
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender, pytest.raises(RuntimeError, match="this machine"):
+        sender.sendto(b"", ("192.0.2.1", 9))
+    with socket.socket() as caller, pytest.raises(RuntimeError, match="this machine"):
+        caller.connect(("192.0.2.1", 9))

@@ -1,0 +1,42 @@
+"""What holds for every test: no screen, no traffic beyond this machine, no hurry for hypothesis."""
+
+import ipaddress
+import os
+import socket
+import sys
+from typing import cast
+
+from hypothesis import settings
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+# Where CI is set, hypothesis takes a profile of its own, which also repeats the same examples every time.
+settings.register_profile("desk", deadline=None)
+if "CI" not in os.environ:
+    settings.load_profile("desk")
+
+# Where neighbours find each other by mDNS; tests do that on the loopback interface.
+_MDNS = {"224.0.0.251", "ff02::fb"}
+
+
+def _refuse_other_machines(event: str, arguments: tuple[object, ...]) -> None:
+    if event not in {"socket.connect", "socket.sendto", "socket.sendmsg"}:
+        return
+    sock, address = arguments[0], arguments[1]
+    if not isinstance(sock, socket.socket) or not isinstance(address, tuple):
+        return
+    if event == "socket.connect" and sock.type != socket.SOCK_STREAM:
+        # Sends nothing: how a program asks which of its addresses leads somewhere.
+        return
+    host = str(cast("tuple[object, ...]", address)[0]).partition("%")[0]
+    try:
+        is_here = host in _MDNS or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_here = host in {"localhost", ""}
+    if not is_here:
+        message = f"a test talks to this machine only, and this one tried {host}"
+        raise RuntimeError(message)
+
+
+sys.addaudithook(_refuse_other_machines)
