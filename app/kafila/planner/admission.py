@@ -1,6 +1,7 @@
 """Refusals: who is too small, by how much, and what would help."""
 
 from kafila.domain.plan import Refusal
+from kafila.planner.question import Question
 from kafila.planner.solve import NoFit, TooMany, Workings
 from kafila.planner.words import say_bytes, say_count
 
@@ -8,7 +9,7 @@ from kafila.planner.words import say_bytes, say_count
 def refuse(outcome: NoFit | TooMany) -> Refusal:
     """The refusal that names the member who is short."""
     if isinstance(outcome, TooMany):
-        return _refuse_too_many(outcome.workings)
+        return _refuse_too_many(outcome.question)
     workings, nearest = outcome.workings, outcome.nearest
     tiny = _find_tiny(workings)
     if tiny is not None:
@@ -31,12 +32,12 @@ def refuse(outcome: NoFit | TooMany) -> Refusal:
     )
 
 
-def _refuse_too_many(workings: Workings) -> Refusal:
-    parts, members = workings.costs.blocks, workings.costs.members
+def _refuse_too_many(question: Question) -> Refusal:
+    parts, members = question.spec.blocks, len(question.members)
     return Refusal(
         member=None,
         sentence=(
-            f"{workings.question.spec.name} has {say_count(parts, 'part')} "
+            f"{question.spec.name} has {say_count(parts, 'part')} "
             f"and every computer holds at least one, but {members} are here."
         ),
         needs_bytes=0,

@@ -13,7 +13,7 @@ from kafila.planner.question import Candidate, Question
 
 TICKS_PER_SECOND = 10**21
 TICKS_PER_MS = TICKS_PER_SECOND // 1000
-UNLIMITED = 1 << 120
+UNLIMITED = 1 << 200
 """More than any sum of ticks or bytes."""
 
 
@@ -100,7 +100,7 @@ def choose_tier(members: Sequence[Candidate]) -> tuple[Tier, str]:
 
 def _names_without(members: Sequence[Candidate], *, bandwidth: bool) -> str:
     figures = ((one.name, one.capability.bandwidth_bytes_s if bandwidth else one.capability.flops_s) for one in members)
-    return ", ".join(name for name, figure in figures if not figure or figure <= 0)
+    return ", ".join(name for name, figure in figures if figure is None)
 
 
 def _ticks(amount: float, per_second: float | None) -> int:

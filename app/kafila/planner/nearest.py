@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kafila.planner.costs import UNLIMITED, Costs
 
-NEVER = UNLIMITED << 256
+NEVER = UNLIMITED << 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,8 @@ from kafila.planner.figures import figure, list_edges, list_shares
 from kafila.planner.question import Candidate, Question, sort_members
 from kafila.planner.solve import Solution, Workings, solve
 
+__all__ = ["Candidate", "answer", "make_plan"]
+
 _NOT_MEASURED: Mapping[frozenset[MemberId], float] = MappingProxyType({})
 
 

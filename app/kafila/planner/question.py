@@ -1,12 +1,19 @@
 """What the planner is asked: a model, the computers that are in, and what they will be used for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import msgspec
 
 from kafila.domain.capability import Capability
 from kafila.domain.ids import MemberId
 from kafila.domain.model import ModelSpec
 from kafila.domain.plan import Objective
+
+SLOWEST_RATE = 1e-9
+FASTEST_RATE = 1e18
+LONGEST_RTT_MS = 86_400_000.0
+LARGEST_ROOM = 1 << 63
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,4 +56,26 @@ def sort_members(members: Sequence[Candidate]) -> tuple[tuple[Candidate, ...], t
         message = "two members have the same id"
         raise ValueError(message)
     places = [0, *sorted(range(1, len(members)), key=lambda place: members[place].member)]
-    return tuple(members[place] for place in places), tuple(places)
+    return tuple(_bound(members[place]) for place in places), tuple(places)
+
+
+def _bound(one: Candidate) -> Candidate:
+    """Figures that no computer has, which another computer may well send, count as not measured."""
+    able = one.capability
+    room = able.room_bytes
+    reach = msgspec.structs.replace(
+        able.reachability,
+        rendezvous_rtt_ms=_within(able.reachability.rendezvous_rtt_ms, 0.0, LONGEST_RTT_MS),
+    )
+    able = msgspec.structs.replace(
+        able,
+        room_bytes=None if room is None else min(max(room, 0), LARGEST_ROOM),
+        bandwidth_bytes_s=_within(able.bandwidth_bytes_s, SLOWEST_RATE, FASTEST_RATE),
+        flops_s=_within(able.flops_s, SLOWEST_RATE, FASTEST_RATE),
+        reachability=reach,
+    )
+    return replace(one, capability=able)
+
+
+def _within(value: float | None, least: float, most: float) -> float | None:
+    return value if value is not None and least <= value <= most else None

@@ -53,7 +53,7 @@ class NoFit:
 class TooMany:
     """There are more members than blocks, and everyone has to hold one."""
 
-    workings: Workings
+    question: Question
 
 
 def hop_ticks(network: Network, ring: Order) -> int:
@@ -63,9 +63,9 @@ def hop_ticks(network: Network, ring: Order) -> int:
 
 def solve(question: Question) -> Solution | NoFit | TooMany:
     """The best division of the cheapest order in which any fits."""
+    if len(question.members) > question.spec.blocks:
+        return TooMany(question=question)
     workings = Workings(question=question, costs=build_costs(question), network=build_network(question))
-    if workings.costs.members > workings.costs.blocks:
-        return TooMany(workings=workings)
     if workings.costs.members <= EXACT_MEMBERS:
         return _solve_small(workings)
     return _solve_large(workings)
