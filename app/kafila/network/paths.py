@@ -1,0 +1,101 @@
+"""Puts the edge machine of one peer to work: probes in and out, datagrams on their way."""
+
+import ipaddress
+import secrets
+from collections.abc import Iterable
+from typing import Protocol
+
+from kafila.domain.errors import PeerError
+from kafila.domain.ids import MemberId
+from kafila.protocol.edge import Answer, Ask, Edge, Moved, OverAddress, OverRelay, Route
+from kafila.protocol.links import Address, PathChanged, Peer
+from kafila.protocol.probes import Ping, Pong, ProbeCodec
+
+
+class Carrier(Protocol):
+    """What can carry a datagram away: the socket, and the seat at the relay."""
+
+    def send_direct(self, datagram: bytes, address: Address) -> None:
+        """Straight to an address."""
+        ...
+
+    def send_relayed(self, datagram: bytes, slot: int) -> None:
+        """To another seat at the relay."""
+        ...
+
+
+class PeerPath:
+    """The way to one peer."""
+
+    def __init__(self, peer: Peer, *, own: MemberId, carrier: Carrier, seated: bool, direct: bool) -> None:
+        slot = peer.candidates.relay_slot
+        self.edge = Edge(relay=seated and slot is not None, direct=direct, draw=lambda: secrets.randbits(64))
+        self.slot = slot
+        self._own = own
+        self._peer = peer.member
+        self._codec = ProbeCodec(peer.probe_key, own=own, peer=peer.member)
+        self._carrier = carrier
+
+    @property
+    def tag(self) -> bytes:
+        """The tag that the peer's probes carry."""
+        return self._codec.peer_tag
+
+    def update(self, peer: Peer, *, seated: bool, now: float) -> None:
+        """What is known of the peer, as of now. The path in use stays."""
+        self._codec = ProbeCodec(peer.probe_key, own=self._own, peer=peer.member)
+        self.slot = peer.candidates.relay_slot
+        self.edge.set_candidates(_usable(peer.candidates.addresses), now)
+        self.edge.set_relay(available=seated and self.slot is not None, now=now)
+
+    def receive(self, datagram: bytes, route: Route, now: float) -> None:
+        """A datagram that carries the peer's tag. What the peer did not make is passed over."""
+        try:
+            probe = self._codec.decode(datagram)
+        except PeerError:
+            return
+        match probe:
+            case Ping(transaction=transaction):
+                self.edge.heard_ping(route, transaction, now)
+            case Pong(transaction=transaction):
+                self.edge.heard_pong(route, transaction, now)
+
+    def act(self) -> list[PathChanged]:
+        """Carry out what the edge wants; returns what there is to tell."""
+        news: list[PathChanged] = []
+        for effect in self.edge.effects():
+            match effect:
+                case Ask(route=route, transaction=transaction):
+                    self._send_by(route, self._codec.encode(Ping(transaction=transaction)))
+                case Answer(route=route, transaction=transaction):
+                    self._send_by(route, self._codec.encode(Pong(transaction=transaction)))
+                case Moved(path=path, rtt_s=rtt_s):
+                    rtt_ms = None if rtt_s is None else rtt_s * 1000
+                    news.append(PathChanged(peer=self._peer, path=path, rtt_ms=rtt_ms))
+        return news
+
+    def send(self, datagram: bytes) -> None:
+        """Send a link's datagram by every way that is in use."""
+        for route in self.edge.routes():
+            self._send_by(route, datagram)
+
+    def _send_by(self, route: Route, datagram: bytes) -> None:
+        match route:
+            case OverAddress(address=address):
+                self._carrier.send_direct(datagram, address)
+            case OverRelay():
+                if self.slot is not None:
+                    self._carrier.send_relayed(datagram, self.slot)
+
+
+def _usable(addresses: Iterable[Address]) -> list[Address]:
+    """The candidates that may be sent to: others could be abused, or block on a name look-up."""
+    return [address for address in addresses if _is_usable(address)]
+
+
+def _is_usable(address: Address) -> bool:
+    try:
+        host = ipaddress.ip_address(address.host)
+    except ValueError:
+        return False
+    return not (host.is_multicast or host.is_unspecified or host.is_link_local) and address.port > 0
