@@ -189,11 +189,19 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The same for calls from the same address, and says nothing else of it."""
 
 
+class NameplateHere(msgspec.Struct, frozen=True, kw_only=True):
+    """The JSON answer to GET /nameplate/N where that session is."""
+
+    kafila_rendezvous: int
+    """The version that is spoken here."""
+
+
 FromClient = Hello | Open | CloseCode | Call | Say | HangUp | Ping | Ack | Bye
 FromServer = Welcome | Refused | Opened | Called | Denied | Incoming | Say | HangUp | Pong | Ack
 
 _encoder = msgspec.msgpack.Encoder()
 _from_client: msgspec.msgpack.Decoder[FromClient] = msgspec.msgpack.Decoder(FromClient)
+_here = msgspec.json.Decoder(NameplateHere)
 _from_server: msgspec.msgpack.Decoder[FromServer] = msgspec.msgpack.Decoder(FromServer)
 
 M = TypeVar("M")
@@ -214,7 +222,12 @@ def decode_from_server(data: bytes) -> FromServer:
     return _decode(data, _from_server)
 
 
-def _decode(data: bytes, decoder: msgspec.msgpack.Decoder[M]) -> M:
+def decode_nameplate_here(data: bytes) -> NameplateHere:
+    """Read an answer over HTTP. Raises PeerError for anything else."""
+    return _decode(data, _here)
+
+
+def _decode(data: bytes, decoder: msgspec.msgpack.Decoder[M] | msgspec.json.Decoder[M]) -> M:
     if len(data) > MAX_SIGNAL_BYTES:
         fault = "a signalling message longer than any that is sent"
         raise PeerError(fault)

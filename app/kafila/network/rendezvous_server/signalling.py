@@ -9,7 +9,7 @@ import msgspec
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from kafila.network.rendezvous_server.sources import source_of
-from kafila.protocol.rendezvous import MAX_SIGNAL_BYTES, RENDEZVOUS_VERSION, Refusal
+from kafila.protocol.rendezvous import MAX_SIGNAL_BYTES, RENDEZVOUS_VERSION, NameplateHere, Refusal
 from kafila.protocol.rendezvous_server import Drop, Effect, RendezvousMachine, Transmit
 
 log = logging.getLogger(__name__)
@@ -122,8 +122,11 @@ class Signalling:
             case False:
                 raise web.HTTPNotFound
             case True:
-                return web.json_response({"kafila_rendezvous": RENDEZVOUS_VERSION})
+                return _json(NameplateHere(kafila_rendezvous=RENDEZVOUS_VERSION))
 
     async def _tell_health(self, _request: web.Request) -> web.Response:
-        body = msgspec.json.encode(self._health())
-        return web.Response(body=body, content_type="application/json")
+        return _json(self._health())
+
+
+def _json(value: msgspec.Struct) -> web.Response:
+    return web.Response(body=msgspec.json.encode(value), content_type="application/json")
