@@ -60,14 +60,10 @@ def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--verbose", action="store_true", help="say on stderr what happens inside")
     profile = argparse.ArgumentParser(add_help=False)
-    profile.add_argument(
-        "--profile", metavar="NAME", help="keep this instance's settings and key apart"
-    )
+    profile.add_argument("--profile", metavar="NAME", help="keep this instance's settings and key apart")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="kafila")
 
-    window = commands.add_parser(
-        "window", parents=[common, profile], help="open the window (the default)"
-    )
+    window = commands.add_parser("window", parents=[common, profile], help="open the window (the default)")
     window.set_defaults(module="kafila.cli.window", function="run")
 
     demo = commands.add_parser(
@@ -77,9 +73,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Form a real ring of several engines on this computer and ask it something.",
     )
     demo.add_argument("--headless", action="store_true", help="without the window")
-    demo.add_argument(
-        "--members", type=_count, default=3, metavar="N", help="engines in the ring (3)"
-    )
+    demo.add_argument("--members", type=_count, default=3, metavar="N", help="engines in the ring (3)")
     _add_generation(demo, default_prompt="What is the capital of France?")
     demo.set_defaults(module="kafila.cli.terminal", function="run_demo")
 
@@ -91,12 +85,8 @@ def _parser() -> argparse.ArgumentParser:
         "--prompt it answers and ends the session; without, it serves until interrupted.",
     )
     host.add_argument("--model", required=True, help="“demo”, or a folder in mlx-lm’s format")
-    host.add_argument(
-        "--members", type=_count, required=True, metavar="N", help="start with so many, you included"
-    )
-    host.add_argument(
-        "--admit", choices=["ask", "all"], default="ask", help="who decides over newcomers (ask)"
-    )
+    host.add_argument("--members", type=_count, required=True, metavar="N", help="start with so many, you included")
+    host.add_argument("--admit", choices=["ask", "all"], default="ask", help="who decides over newcomers (ask)")
     host.add_argument("--context", type=_count, default=4096, metavar="T", help="tokens a conversation may have (4096)")
     host.add_argument("--concurrency", type=_count, default=1, metavar="C", help="conversations at once (1)")
     _add_network(host)
@@ -119,9 +109,7 @@ def _parser() -> argparse.ArgumentParser:
         parents=[common],
         help="run the meeting point for a group whose members are on different networks",
     )
-    rendezvous.add_argument(
-        "--listen", action="append", metavar="HOST:PORT", help="repeat for more addresses"
-    )
+    rendezvous.add_argument("--listen", action="append", metavar="HOST:PORT", help="repeat for more addresses")
     rendezvous.add_argument("--json", action="store_true", help="one JSON object a line on stdout")
     rendezvous.set_defaults(module="kafila.cli.rendezvous", function="run")
 
@@ -134,21 +122,19 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_network(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--rendezvous", metavar="HOST:PORT", help="the group’s rendezvous, for other networks"
-    )
+    parser.add_argument("--rendezvous", metavar="HOST:PORT", help="the group’s rendezvous, for other networks")
     parser.add_argument("--listen", metavar="HOST:PORT", help="where this computer listens")
 
 
 def _add_generation(parser: argparse.ArgumentParser, *, default_prompt: str | None) -> None:
     if default_prompt is None:
-        parser.add_argument(
-            "--prompt", action="append", default=[], metavar="TEXT", help="ask this, then end"
-        )
+        parser.add_argument("--prompt", action="append", default=[], metavar="TEXT", help="ask this, then end")
     else:
         parser.add_argument("--prompt", default=default_prompt, metavar="TEXT", help="what to ask")
     parser.add_argument("--max-tokens", type=_count, default=256, metavar="N", help="longest answer (256)")
-    parser.add_argument("--temperature", type=_temperature, default=0.0, metavar="T", help="0: always the likeliest word (0)")
+    parser.add_argument(
+        "--temperature", type=_temperature, default=0.0, metavar="T", help="0: always the likeliest word (0)"
+    )
     parser.add_argument("--json", action="store_true", help="JSON on stdout; everything else on stderr")
 
 

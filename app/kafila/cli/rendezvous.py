@@ -23,9 +23,7 @@ def _address(text: str) -> Address:
     try:
         return Address.parse(text)
     except ValueError:
-        raise UserError(
-            title=f"“{text}” is not an address", advice="Write it as HOST:PORT."
-        ) from None
+        raise UserError(title=f"“{text}” is not an address", advice="Write it as HOST:PORT.") from None
 
 
 async def _serve(addresses: list[Address], *, as_json: bool) -> int:

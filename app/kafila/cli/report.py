@@ -53,10 +53,10 @@ class Reporter:
 
     # Saying ----------------------------------------------------------------------------------------
 
-    def event(self, name: str, **fields: object) -> None:
+    def event(self, kind: str, /, **fields: object) -> None:
         """One JSON object, where JSON is wanted and events are part of it."""
         if self.as_json and not self.silent_events:
-            print(json.dumps({"event": name, **fields}, ensure_ascii=False), file=self.out)
+            print(json.dumps({"event": kind, **fields}, ensure_ascii=False), file=self.out)
             self.out.flush()
 
     def object(self, value: Mapping[str, object]) -> None:
@@ -122,10 +122,7 @@ class Reporter:
         self._names[newcomer.member] = newcomer.machine.name
         if self._states.get(newcomer.member) != "asks":
             self._state(newcomer.member, "asks")
-            self.tell(
-                f"{newcomer.machine.name} asks to join. "
-                f"Check the words with them: {' '.join(newcomer.phrase)}"
-            )
+            self.tell(f"{newcomer.machine.name} asks to join. Check the words with them: {' '.join(newcomer.phrase)}")
 
     def _state(self, member: MemberId, state: str) -> None:
         if self._states.get(member) != state:
@@ -190,9 +187,7 @@ class Reporter:
         )
 
 
-def answer_object(
-    *, prompt: str, text: str, done: AnswerDone, serving: Serving
-) -> dict[str, object]:
+def answer_object(*, prompt: str, text: str, done: AnswerDone, serving: Serving) -> dict[str, object]:
     """An answer with the ring that gave it, as the terminal's contract says."""
     stats = done.stats
     names = {member.member: member.machine.name for member in serving.ring}

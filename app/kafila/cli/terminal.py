@@ -36,7 +36,7 @@ EXIT_FAILED, EXIT_REFUSED = 1, 3
 
 def run_demo(arguments: argparse.Namespace) -> int:
     """The demo ring; without a screen it says so and goes on without the window."""
-    from kafila.cli.window import has_screen, run  # noqa: PLC0415  # the window is optional here
+    from kafila.cli.window import has_screen, run  # the window is optional here
 
     if not arguments.headless and has_screen():
         return run(arguments)
@@ -216,18 +216,12 @@ async def _join(arguments: argparse.Namespace, terminal: Terminal, reporter: Rep
     del reporter
     if arguments.name:
         terminal.do(Rename(machine=arguments.name, owner=""))
-    terminal.do(
-        JoinSession(
-            code=arguments.code, rendezvous=arguments.rendezvous, listen=arguments.listen
-        )
-    )
+    terminal.do(JoinSession(code=arguments.code, rendezvous=arguments.rendezvous, listen=arguments.listen))
     await terminal.until_over()
     return 0
 
 
-async def _answer(
-    prompt: str, arguments: argparse.Namespace, terminal: Terminal, reporter: Reporter
-) -> None:
+async def _answer(prompt: str, arguments: argparse.Namespace, terminal: Terminal, reporter: Reporter) -> None:
     text, done = await terminal.ask(prompt, arguments, reporter.text)
     reporter.text("\n")
     answer = answer_object(prompt=prompt, text=text, done=done, serving=terminal.serving())

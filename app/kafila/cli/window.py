@@ -23,7 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
             title="There is no screen to open a window on",
             advice="Use “kafila demo --headless”, “kafila host” or “kafila join CODE” instead.",
         )
-    from kafila.gui.app import run_app  # noqa: PLC0415  # Qt only where there is a screen
+    from kafila.gui.app import run_app  # Qt only where there is a screen
 
     folders = Folders.of(arguments.profile)
     return run_app(arguments.profile, engine_command(arguments.profile), folders.data)

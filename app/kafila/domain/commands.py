@@ -116,6 +116,17 @@ class Rename(msgspec.Struct, frozen=True, kw_only=True, tag="rename"):
 
 
 Command = (
-    HostSession | JoinSession | TryDemo | Admit | Decline | Remove | NewCode | TrustKnown
-    | StartRing | LeaveSession | Ask | StopAnswer | Rename
+    HostSession
+    | JoinSession
+    | TryDemo
+    | Admit
+    | Decline
+    | Remove
+    | NewCode
+    | TrustKnown
+    | StartRing
+    | LeaveSession
+    | Ask
+    | StopAnswer
+    | Rename
 )

@@ -69,6 +69,16 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     fits: bool
 
 
+class Without(msgspec.Struct, frozen=True, kw_only=True):
+    """What the rest could do if one member were not there. Never the host."""
+
+    member: MemberId
+    missing_bytes: int
+    """How much room the rest lacks; 0: the model still fits."""
+    figures: Figures | None
+    """At the declared concurrency; None where the rest has no plan."""
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True, tag="plan"):
     """Who holds what, in ring order from the head on."""
 
@@ -85,6 +95,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, tag="plan"):
     search_note: str = ""
     uniform: Figures | None = None
     memory_proportional: Figures | None = None
+    host_alone: Figures | None = None
+    """The host by itself; None where the model does not fit on it."""
+    without: tuple[Without, ...] = ()
+    """In small rings for every member but the host; in large ones for those that cost most."""
     advice: tuple[str, ...] = ()
 
     @property
@@ -100,6 +114,23 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, tag="plan"):
         raise KeyError(member)
 
 
+class Remedies(msgspec.Struct, frozen=True, kw_only=True):
+    """Changes each of which by itself makes the model fit; None: this one cannot help."""
+
+    context: int | None = None
+    """Longest conversations, in tokens."""
+    concurrency: int | None = None
+    """Most conversations at once."""
+    more_room_bytes: int | None = None
+    """Further room on the member that is refused."""
+    new_member_bytes: int | None = None
+    """Room of one more computer."""
+    size_percent: int | None = None
+    """The model's weights at so much of their size, for example in fewer bits."""
+    leave_out: bool = False
+    """The others can do it without the member that is refused."""
+
+
 class Refusal(msgspec.Struct, frozen=True, kw_only=True, tag="refusal"):
     """Why no plan is admitted. `member` is None where no single computer is at fault."""
 
@@ -108,3 +139,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True, tag="refusal"):
     needs_bytes: int
     has_bytes: int
     help: tuple[str, ...] = ()
+    """Sentences about the remedies."""
+    remedies: Remedies = Remedies()
+    shares: tuple[Share, ...] = ()
+    """The division that comes nearest to fitting, from the head on."""

@@ -34,9 +34,7 @@ class Companions:
                 tasks.create_task(self._keep(link, name))
 
     async def _keep(self, link: str, name: str) -> None:
-        process = await asyncio.create_subprocess_exec(
-            *self._command, "--ephemeral", stdin=PIPE, stdout=DEVNULL
-        )
+        process = await asyncio.create_subprocess_exec(*self._command, "--ephemeral", stdin=PIPE, stdout=DEVNULL)
         try:
             assert process.stdin is not None
             process.stdin.write(encode_line(Rename(machine=name, owner="")))

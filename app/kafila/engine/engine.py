@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from kafila.domain.capability import Capability
 from kafila.domain.chat import ChatEvent
@@ -41,10 +41,13 @@ from kafila.engine.events import (
     Ticked,
     TurnOnce,
 )
-from kafila.engine.ports import Doors, Identity, Models, OpenEndpoint, Stage
+from kafila.engine.ports import Doors, Models, OpenEndpoint, Stage
 from kafila.engine.session import Session
 from kafila.engine.settings import SettingsFile
 from kafila.engine.state import State, snapshot, step
+
+if TYPE_CHECKING:
+    from kafila.protocol.roster import Roster
 
 log = logging.getLogger(__name__)
 
@@ -57,8 +60,10 @@ _E = TypeVar("_E", bound=BaseException)
 class World:
     """Everything outside the engine, as ports."""
 
-    identity: Identity
     me: ThisComputer
+    spki_sha256: bytes
+    """The fingerprint of this device's public key."""
+    sign_roster: "Callable[[Roster], bytes]"
     settings: SettingsFile
     models: Models
     doors: Doors
@@ -217,8 +222,11 @@ class Engine:
 
 
 def _first(group: BaseExceptionGroup[_E]) -> _E:
-    error = group.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error
+    found: BaseExceptionGroup[_E] | _E = group
+    while isinstance(found, BaseExceptionGroup):
+        inner: Sequence[BaseExceptionGroup[_E] | _E] = found.exceptions
+        found = inner[0]
+    return found
 
 
 _PEER_BROKE = Problem(

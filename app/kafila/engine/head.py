@@ -65,9 +65,7 @@ class Head:
         self._say = say
         self._meter = HeadMeter()
         self._running: dict[AnswerKey, _Running] = {}
-        self._sequences: OrderedDict[tuple[MemberId, ConversationId], CachedSequence] = (
-            OrderedDict()
-        )
+        self._sequences: OrderedDict[tuple[MemberId, ConversationId], CachedSequence] = OrderedDict()
         self._next_request = 1
 
     # What the session asks of it ------------------------------------------------------------------
@@ -179,30 +177,22 @@ class Head:
                 break
         await self._say_rest(running, sequence)
         stats = writing.stats(asyncio.get_running_loop().time())
-        done = AnswerDone(
-            conversation=ask.conversation, answer=ask.answer, finish=finish, stats=stats
-        )
+        done = AnswerDone(conversation=ask.conversation, answer=ask.answer, finish=finish, stats=stats)
         self._say(running.asker, done)
 
-    async def _next(
-        self, sequence: CachedSequence, ids: Sequence[int], position: int, writing: "_Writing"
-    ) -> Sampled:
+    async def _next(self, sequence: CachedSequence, ids: Sequence[int], position: int, writing: "_Writing") -> Sampled:
         loop = asyncio.get_running_loop()
         began = loop.time()
         frame = await self._circuit.feed(sequence, ids, position)
         back = loop.time()
         ask = writing.running.ask
-        sampled = await self._stage.sample(
-            frame, temperature=ask.temperature, top_p=ask.top_p
-        )
+        sampled = await self._stage.sample(frame, temperature=ask.temperature, top_p=ask.top_p)
         now = loop.time()
         if writing.tokens:
             self._time(writing, frame, circuit_s=now - began, sample_s=now - back)
         return sampled
 
-    def _time(
-        self, writing: "_Writing", frame: ActivationFrame, *, circuit_s: float, sample_s: float
-    ) -> None:
+    def _time(self, writing: "_Writing", frame: ActivationFrame, *, circuit_s: float, sample_s: float) -> None:
         compute_ms = sum(frame.spans_us) / 1e3 + sample_s * 1e3
         writing.circuits.add(circuit_ms=circuit_s * 1e3, compute_ms=compute_ms)
         self._meter.add(circuit_ms=circuit_s * 1e3, compute_ms=compute_ms)
@@ -213,9 +203,7 @@ class Head:
         self._meter.said(sampled.text, now)
         if sampled.text:
             ask = running.ask
-            text = AnswerText(
-                conversation=ask.conversation, answer=ask.answer, text=sampled.text
-            )
+            text = AnswerText(conversation=ask.conversation, answer=ask.answer, text=sampled.text)
             self._say(running.asker, text)
 
     async def _say_rest(self, running: _Running, sequence: CachedSequence) -> None:
@@ -267,9 +255,5 @@ _TOO_LONG = Problem(
     title="This conversation has become too long for the session",
     advice="Start a new conversation, or host again with room for longer ones.",
 )
-_TOO_MANY = Problem(
-    title="Too many questions are waiting", advice="Try again when some have been answered."
-)
-_REFUSED = Problem(
-    title="The ring lost its place in this conversation", advice="Ask again."
-)
+_TOO_MANY = Problem(title="Too many questions are waiting", advice="Try again when some have been answered.")
+_REFUSED = Problem(title="The ring lost its place in this conversation", advice="Ask again.")

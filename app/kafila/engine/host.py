@@ -1,8 +1,8 @@
 """The part of the host: who is in, what the plan is, and when the ring serves.
 
-    gathering ──start──▶ forming ──first token──▶ serving ──▶ over
-        ▲                   │                        │
-        └── (stays until a plan is admitted)         └── paused while a member is away
+gathering ──start──▶ forming ──first token──▶ serving ──▶ over
+    ▲                   │                        │
+    └── (stays until a plan is admitted)         └── paused while a member is away
 """
 
 import hashlib
@@ -313,9 +313,7 @@ def _admit(hosting: Hosting, member: MemberId) -> Stepped:
 def _unseat(hosting: Hosting, member: MemberId, *, told: bool) -> Stepped:
     if member == hosting.me or hosting.seat(member) is None:
         return hosting, []
-    goodbye: list[Effect] = (
-        [Send(to=member, message=End(reason=_REMOVED, failed=True))] if told else []
-    )
+    goodbye: list[Effect] = [Send(to=member, message=End(reason=_REMOVED, failed=True))] if told else []
     seats = tuple(seat for seat in hosting.seats if seat.member != member)
     hosting = _replan(replace(hosting, seats=seats, epoch=hosting.epoch + 1))
     return hosting, [*goodbye, _set_peers(hosting)]
@@ -325,13 +323,8 @@ def _unseat(hosting: Hosting, member: MemberId, *, told: bool) -> Stepped:
 
 
 def _roster(hosting: Hosting) -> bytes:
-    entries = tuple(
-        RosterEntry(member=s.member, spki_sha256=s.spki_sha256, machine=s.machine)
-        for s in hosting.seats
-    )
-    return hosting.opened.sign(
-        Roster(session=hosting.session, epoch=hosting.epoch, entries=entries)
-    )
+    entries = tuple(RosterEntry(member=s.member, spki_sha256=s.spki_sha256, machine=s.machine) for s in hosting.seats)
+    return hosting.opened.sign(Roster(session=hosting.session, epoch=hosting.epoch, entries=entries))
 
 
 def _probe_key(hosting: Hosting, one: MemberId, other: MemberId) -> bytes:
@@ -364,9 +357,7 @@ def _replan(hosting: Hosting) -> Hosting:
     ]
     if len(candidates) < len(hosting.seats):
         return replace(hosting, plan=None)
-    plan = make_plan(
-        hosting.spec, candidates, context=hosting.context, concurrency=hosting.concurrency
-    )
+    plan = make_plan(hosting.spec, candidates, context=hosting.context, concurrency=hosting.concurrency)
     return replace(hosting, plan=plan)
 
 
@@ -407,9 +398,7 @@ def _peers_of(hosting: Hosting, plan: Plan, member: MemberId) -> tuple[Peer, ...
     if member == plan.head:
         near = set(order)
     return tuple(
-        _peer(hosting, seat, member)
-        for seat in hosting.seats
-        if seat.member in near and seat.member != member
+        _peer(hosting, seat, member) for seat in hosting.seats if seat.member in near and seat.member != member
     )
 
 
@@ -462,9 +451,7 @@ def _heard_of_ring(hosting: Hosting, sender: MemberId, message: Message, now: fl
         case HeadReport(pace=pace, chatting=chatting) if isinstance(stage, ServingRing):
             stage = replace(stage, pace=pace, chatting=chatting)
         case FirstToken() if isinstance(stage, FormingRing) and sender == stage.plan.head:
-            serving = ServingRing(
-                plan=stage.plan, rows=stage.rows, formed_in_s=now - stage.since
-            )
+            serving = ServingRing(plan=stage.plan, rows=stage.rows, formed_in_s=now - stage.since)
             return replace(hosting, stage=serving), []
         case _:
             return hosting, []
@@ -482,9 +469,7 @@ def _ask_for_first_token(hosting: Hosting, stage: FormingRing) -> Stepped:
         for member, row in stage.rows.items()
     }
     rows = {
-        member: replace(row, step=FormStep.FIRST_TOKEN)
-        if ready[member] and row.step is FormStep.CONNECT
-        else row
+        member: replace(row, step=FormStep.FIRST_TOKEN) if ready[member] and row.step is FormStep.CONNECT else row
         for member, row in stage.rows.items()
     }
     stage = replace(stage, rows=rows)
@@ -550,8 +535,7 @@ def end(hosting: Hosting, reason: Problem, *, failed: bool) -> Stepped:
     if isinstance(hosting.stage, Over):
         return hosting, []
     goodbyes: list[Effect] = [
-        Send(to=seat.member, message=End(reason=reason, failed=failed))
-        for seat in hosting.seats[1:]
+        Send(to=seat.member, message=End(reason=reason, failed=failed)) for seat in hosting.seats[1:]
     ]
     goodbyes += [AnswerGuest(guest=guest, answer=Declined()) for guest in hosting.guests]
     return replace(hosting, stage=Over(reason=reason, failed=failed), guests=()), goodbyes

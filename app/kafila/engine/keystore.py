@@ -29,9 +29,7 @@ KEYRING_PATIENCE_S = 4.0
 _T = TypeVar("_T")
 
 
-async def device_key(
-    folder: Path, *, account: str, new_key: Callable[[], bytes]
-) -> tuple[bytes, Problem | None]:
+async def device_key(folder: Path, *, account: str, new_key: Callable[[], bytes]) -> tuple[bytes, Problem | None]:
     """The device's 32-byte key, made on first use; and a notice where it lies in a file."""
     path = folder / "device.key"
     with contextlib.suppress(OSError):

@@ -1,8 +1,8 @@
 """The part of a member, which every computer of a session plays, the host's own included.
 
-    welcomed ──▶ measured ──▶ (Form) loading ──▶ loaded ──▶ serving ──▶ ended
-                                ▲                              │
-                                └───────── a new plan ─────────┘
+welcomed ──▶ measured ──▶ (Form) loading ──▶ loaded ──▶ serving ──▶ ended
+                            ▲                              │
+                            └───────── a new plan ─────────┘
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from kafila.domain.errors import Problem
 from kafila.domain.ids import ConversationId, MemberId, SessionId
 from kafila.domain.model import ModelSpec
 from kafila.domain.plan import PathKind
-from kafila.domain.snapshot import Forming, FormStep, Serving, WaitingRoom
+from kafila.domain.snapshot import Forming, Serving, WaitingRoom
 from kafila.engine.events import (
     Answered,
     CancelAnswer,
@@ -84,6 +84,8 @@ class MemberSeat:
     form_at: float = 0.0
     path: PathKind | None = None
     """How the hop to the next member runs; None before it does."""
+    path_after_ms: float = 0.0
+    """How long after the plan came it took that path."""
     view: WaitingRoom | Forming | Serving | None = None
     host_silent_since: float | None = None
     asked: frozenset[Asked] = field(default_factory=frozenset[Asked])
@@ -134,9 +136,7 @@ def _report(event: Event) -> Message | None:
             return None
 
 
-def _hear(
-    seat: MemberSeat, sender: MemberId, message: Message, now: float
-) -> tuple[MemberSeat, list[Effect]]:
+def _hear(seat: MemberSeat, sender: MemberId, message: Message, now: float) -> tuple[MemberSeat, list[Effect]]:
     match message:
         case View(view=view) if sender == seat.host:
             return replace(seat, view=view), []
@@ -176,9 +176,7 @@ def _link_with(seat: MemberSeat, peers: Sequence[Peer]) -> list[Effect]:
     return [] if seat.me == seat.host else [SetPeers(peers=tuple(peers))]
 
 
-def _link_changed(
-    seat: MemberSeat, change: LinkEvent, now: float
-) -> tuple[MemberSeat, list[Effect]]:
+def _link_changed(seat: MemberSeat, change: LinkEvent, now: float) -> tuple[MemberSeat, list[Effect]]:
     if change.peer == seat.host:
         match change:
             case LinkQuiet() | LinkLost():
@@ -187,23 +185,22 @@ def _link_changed(
                 seat = replace(seat, host_silent_since=None)
             case PathChanged():
                 pass
-    if change.peer != seat.successor or seat.form is None:
+    form = seat.form
+    if change.peer != seat.successor or form is None:
         return seat, []
     match change:
         case PathChanged(path=path, rtt_ms=rtt_ms):
-            seat = replace(seat, path=path)
+            pass
         case LinkLost():
-            seat, rtt_ms = replace(seat, path=None), None
+            path, rtt_ms = None, None
         case _:
             return seat, []
-    after_ms = (now - seat.form_at) * 1e3
-    report = EdgeReport(epoch=seat.form.epoch, path=seat.path, rtt_ms=rtt_ms, after_ms=after_ms)
-    return seat, [Send(to=seat.host, message=report)]
+    after_ms = (now - seat.form_at) * 1e3 if path != seat.path else seat.path_after_ms
+    report = EdgeReport(epoch=form.epoch, path=path, rtt_ms=rtt_ms, after_ms=after_ms)
+    return replace(seat, path=path, path_after_ms=after_ms), [Send(to=seat.host, message=report)]
 
 
-def _answered(
-    seat: MemberSeat, asker: MemberId, event: ChatEvent
-) -> tuple[MemberSeat, list[Effect]]:
+def _answered(seat: MemberSeat, asker: MemberId, event: ChatEvent) -> tuple[MemberSeat, list[Effect]]:
     if asker != seat.me:
         return seat, [Send(to=asker, message=AnswerPart(event=event))]
     key = (event.conversation, event.answer)
@@ -218,10 +215,11 @@ def ask(seat: MemberSeat, question: Ask) -> tuple[MemberSeat, list[Effect]]:
     """The person here asks the ring something."""
     if seat.form is None or not isinstance(seat.view, Serving):
         return seat, [Tell(event=_unanswered(question.conversation, question.answer, NOT_SERVING))]
+    head = seat.form.plan.head
     seat = replace(seat, asked=seat.asked | {(question.conversation, question.answer)})
-    if _leads(seat):
+    if head == seat.me:
         return seat, [StartAnswer(asker=seat.me, ask=question)]
-    return seat, [Send(to=seat.form.plan.head, message=Question(ask=question))]
+    return seat, [Send(to=head, message=Question(ask=question))]
 
 
 def stop(seat: MemberSeat, wanted: StopAnswer) -> list[Effect]:
@@ -235,10 +233,7 @@ def stop(seat: MemberSeat, wanted: StopAnswer) -> list[Effect]:
 
 def give_up_answers(seat: MemberSeat, problem: Problem) -> list[Effect]:
     """Tell the person here that what is still open will not come."""
-    return [
-        Tell(event=_unanswered(conversation, answer, problem))
-        for conversation, answer in sorted(seat.asked)
-    ]
+    return [Tell(event=_unanswered(conversation, answer, problem)) for conversation, answer in sorted(seat.asked)]
 
 
 def _unanswered(conversation: ConversationId, answer: int, problem: Problem) -> AnswerFailed:

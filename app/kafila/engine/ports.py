@@ -1,6 +1,7 @@
 """What the engine needs of the world, as Protocols; `kafila.cli.compose` hands in the real ones."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -11,65 +12,205 @@ from kafila.domain.plan import PathKind
 from kafila.domain.snapshot import ModelCard
 from kafila.protocol.frames import ActivationFrame, RefusalFrame
 from kafila.protocol.links import Address, Candidates, Channel, LinkEvent, Peer, RelaySeat
-from kafila.protocol.roster import Roster
+from kafila.protocol.rendezvous_session import HostSeat, SignallingEvent
+from kafila.protocol.words import WordList
 
 ReadRange = Callable[[str, int, int], Awaitable[bytes]]
 """File of a model, first byte, end: those bytes, wherever they lie."""
 
-
-class Identity(Protocol):
-    """This device's key, of which only the engine's adapters see the private half."""
-
-    @property
-    def member(self) -> MemberId: ...
-    @property
-    def spki_sha256(self) -> bytes: ...
-    @property
-    def public_key(self) -> bytes: ...
-    def sign_roster(self, roster: Roster) -> bytes: ...
+Progress = Callable[[int, int], None]
+"""Bytes done, bytes in all."""
 
 
 class Link(Protocol):
-    """One authenticated connection to a member."""
+    """One authenticated connection to a member. Raises LinkClosed once it is over."""
 
     @property
-    def peer(self) -> MemberId: ...
+    def peer(self) -> MemberId:
+        """Who is at the other end."""
+        ...
+
     @property
-    def path(self) -> PathKind: ...
+    def path(self) -> PathKind:
+        """The path it takes now."""
+        ...
+
     @property
-    def rtt_ms(self) -> float | None: ...
+    def rtt_ms(self) -> float | None:
+        """The newest round trip."""
+        ...
+
     @property
-    def sent_bytes(self) -> int: ...
-    async def send(self, channel: Channel, data: bytes) -> None: ...
-    async def receive(self, channel: Channel) -> bytes: ...
+    def tx_bytes(self) -> int:
+        """Bytes of messages sent so far."""
+        ...
+
+    async def send(self, channel: Channel, message: bytes) -> None:
+        """Send one message; waits while too much is under way."""
+        ...
+
+    async def receive(self, channel: Channel) -> bytes:
+        """The next message of the channel, in order."""
+        ...
 
 
 class Endpoint(Protocol):
     """The one UDP socket, and the links over it."""
 
-    def candidates(self) -> Candidates: ...
-    def take_seat(self, seat: RelaySeat) -> None: ...
-    def set_peers(self, peers: Mapping[MemberId, Peer]) -> None: ...
-    def open_link(self, member: MemberId) -> None: ...
-    async def connected(self, member: MemberId) -> Link: ...
-    async def close(self) -> None: ...
+    def candidates(self) -> Candidates:
+        """Where this computer may be reached."""
+        ...
+
+    async def take_seat(self, seat: RelaySeat) -> bool:
+        """Use this place at a relay from now on; whether the relay answers already."""
+        ...
+
+    def set_peers(self, peers: Mapping[MemberId, Peer]) -> None:
+        """Exactly these members may have a link with this one."""
+        ...
+
+    def open_link(self, member: MemberId) -> None:
+        """Begin a link with one of the peers."""
+        ...
+
+    async def connected(self, member: MemberId) -> Link:
+        """The link, once both sides have checked each other."""
+        ...
+
+    async def close(self) -> None:
+        """End every link and let go of the socket."""
+        ...
+
+
+OpenEndpoint = Callable[[Address | None, Callable[[LinkEvent], None]], Awaitable[Endpoint]]
+
+
+class Exchange(Protocol):
+    """A conversation with a computer that is not a member yet, through the rendezvous."""
+
+    @property
+    def remote(self) -> str:
+        """The same for calls from the same address, and says nothing else of it."""
+        ...
+
+    async def say(self, body: bytes) -> None:
+        """Send. Raises ExchangeClosedError."""
+        ...
+
+    async def hear(self) -> bytes:
+        """The next thing said. Raises ExchangeClosedError."""
+        ...
+
+    def hang_up(self) -> None:
+        """End it for both sides."""
+        ...
+
+
+class Line(Protocol):
+    """A connection to a rendezvous, which comes back by itself when it breaks."""
+
+    async def open_session(self, nameplate: int | None = None) -> HostSeat:
+        """As a host: a session with a nameplate. Raises UserError."""
+        ...
+
+    async def new_nameplate(self) -> int:
+        """As a host: another nameplate. Raises UserError."""
+        ...
+
+    def close_nameplate(self) -> None:
+        """As a host: nobody can call any more."""
+        ...
+
+    def incoming(self) -> AsyncIterator[Exchange]:
+        """As a host: those who call."""
+        ...
+
+    async def call(self, nameplate: int) -> tuple[Exchange, RelaySeat]:
+        """As a joiner: reach a host. Raises UserError."""
+        ...
+
+    async def close(self) -> None:
+        """Leave the rendezvous."""
+        ...
+
+
+class Rendezvous(Protocol):
+    """A rendezvous that runs inside this process."""
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """Where it listens."""
+        ...
+
+    async def close(self) -> None:
+        """Stop."""
+        ...
+
+
+class Announcement(Protocol):
+    """A session made known on this network."""
+
+    async def update(self, nameplate: int) -> None:
+        """The session answers to another nameplate now."""
+        ...
+
+    async def stop(self) -> None:
+        """Make it known no longer."""
+        ...
+
+
+class Doors(Protocol):
+    """How sessions are found and entered."""
+
+    words: WordList
+    """The words that codes and phrases are made of."""
+
+    async def serve(self, listen: Address | None, *, loopback_only: bool) -> Rendezvous:
+        """Run a rendezvous here; None: where a joiner on this computer will look."""
+        ...
+
+    async def line(
+        self, address: Address, *, tasks: asyncio.TaskGroup, on_event: Callable[[SignallingEvent], None]
+    ) -> Line:
+        """Connect to a rendezvous. Raises UserError."""
+        ...
+
+    async def find(self, nameplate: int) -> tuple[Address, ...]:
+        """Rendezvous on this computer and on its network that know a nameplate, closest first."""
+        ...
+
+    def lan_addresses(self, port: int) -> tuple[Address, ...]:
+        """Where others on this network reach a port of this computer; none: there is no network."""
+        ...
+
+    async def announce(self, nameplate: int, port: int) -> Announcement:
+        """Make a session known on this network, where it can carry that."""
+        ...
 
 
 class Sampled(Protocol):
     """A token as the head chose it."""
 
     @property
-    def token_id(self) -> int: ...
+    def token_id(self) -> int:
+        """Its number in the vocabulary."""
+        ...
+
     @property
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """What it adds to the answer; whole characters only."""
+        ...
+
     @property
-    def ended(self) -> bool: ...
+    def ended(self) -> bool:
+        """Whether the model ends its turn with it."""
+        ...
 
 
 class Stage(Protocol):
     """This computer's blocks, on the one thread that owns MLX."""
 
-    async def load(
+    async def load(  # noqa: PLR0913  # a plan's share, its bounds and where its files are
         self,
         folder: Path,
         spec: ModelSpec,
@@ -82,46 +223,63 @@ class Stage(Protocol):
         last: bool,
         context: int,
         concurrency: int,
-        progress: Callable[[int, int], None],
-    ) -> int: ...
-    async def unload(self) -> None: ...
-    async def forward(self, frame: ActivationFrame) -> ActivationFrame | RefusalFrame: ...
-    async def release(self, request: RequestId) -> None: ...
-    async def prompt_ids(self, messages: Sequence[ChatMessage]) -> tuple[int, ...]: ...
-    async def begin_text(self, request: RequestId) -> None: ...
-    async def end_text(self, request: RequestId) -> str: ...
+        progress: Progress,
+    ) -> int:
+        """Load blocks [first, end), and the head's tensors; the bytes that are in memory then."""
+        ...
+
+    async def unload(self) -> None:
+        """Drop the blocks and all caches."""
+        ...
+
+    async def forward(self, frame: ActivationFrame) -> ActivationFrame | RefusalFrame:
+        """The frame behind this member's blocks, or why it was refused."""
+        ...
+
+    async def release(self, request: RequestId) -> None:
+        """Free the caches of a sequence."""
+        ...
+
+    async def prompt_ids(self, messages: Sequence[ChatMessage]) -> tuple[int, ...]:
+        """As the head: a conversation as token ids."""
+        ...
+
+    async def begin_text(self, request: RequestId) -> None:
+        """As the head: a new answer begins."""
+        ...
+
+    async def end_text(self, request: RequestId) -> str:
+        """As the head: the answer is over; the text that was still held back."""
+        ...
+
     async def begin(
-        self,
-        request: RequestId,
-        position: int,
-        ids: Sequence[int],
-        *,
-        digests: bytes,
-        last_only: bool,
-    ) -> ActivationFrame | RefusalFrame: ...
-    async def sample(
-        self, frame: ActivationFrame, *, temperature: float, top_p: float
-    ) -> Sampled: ...
+        self, request: RequestId, position: int, ids: Sequence[int], *, digests: bytes, last_only: bool
+    ) -> ActivationFrame | RefusalFrame:
+        """As the head: embed tokens and run the own blocks on them."""
+        ...
+
+    async def sample(self, frame: ActivationFrame, *, temperature: float, top_p: float) -> Sampled:
+        """As the head: the next token of a sequence whose frame came round."""
+        ...
 
 
 class Models(Protocol):
     """The models that can be picked, and where their files are."""
 
-    def cards(self) -> tuple[ModelCard, ...]: ...
-    async def prepare(self, model: str) -> tuple[Path, ModelSpec]: ...
-    async def read_range(self, folder: Path, file: str, start: int, end: int) -> bytes | None: ...
+    def cards(self) -> tuple[ModelCard, ...]:
+        """What can be picked here."""
+        ...
+
+    async def prepare(self, model: str) -> tuple[Path, ModelSpec]:
+        """A model's folder and costs. Raises UserError."""
+        ...
+
+    async def read_range(self, folder: Path, file: str, start: int, end: int) -> bytes | None:
+        """For a member without the model: bytes of one of its files, if they may be given."""
+        ...
+
     async def folder_for(
-        self,
-        spec: ModelSpec,
-        *,
-        first: int,
-        end: int,
-        head: bool,
-        read: ReadRange,
-        progress: Callable[[int, int], None],
-    ) -> Path: ...
-
-
-OpenEndpoint = Callable[
-    [Address | None, Callable[[LinkEvent], None]], Awaitable[Endpoint]
-]
+        self, spec: ModelSpec, *, first: int, end: int, head: bool, read: ReadRange, progress: Progress
+    ) -> Path:
+        """A folder with the tensors of a share, fetched where they are not here. Raises UserError."""
+        ...

@@ -8,12 +8,15 @@ import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from kafila.domain.commands import Command
 from kafila.domain.snapshot import Snapshot
 from kafila.domain.wire import MAX_LINE_BYTES, Output, decode_command, encode_line
+
+if TYPE_CHECKING:
+    from kafila.domain.commands import Command
 
 log = logging.getLogger(__name__)
 
@@ -46,9 +49,7 @@ async def serve_over_pipes(run_engine: RunEngine) -> None:
         writing.cancel()
 
 
-async def _read_commands(
-    reader: asyncio.StreamReader, commands: "asyncio.Queue[Command | None]"
-) -> None:
+async def _read_commands(reader: asyncio.StreamReader, commands: "asyncio.Queue[Command | None]") -> None:
     while line := await _line(reader):
         try:
             commands.put_nowait(decode_command(line))
@@ -75,9 +76,8 @@ class _Writer:
         self._idle.set()
 
     def say(self, output: Output) -> None:
-        if isinstance(output, Snapshot) and self._waiting:
-            if isinstance(self._waiting[-1], Snapshot):
-                self._waiting.pop()
+        if isinstance(output, Snapshot) and self._waiting and isinstance(self._waiting[-1], Snapshot):
+            self._waiting.pop()
         self._waiting.append(output)
         self._idle.clear()
         self._woken.set()

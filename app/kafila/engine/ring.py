@@ -35,9 +35,7 @@ PREFILL_AHEAD = 3
 CHANNELS = (Channel.DECODE, Channel.PREFILL)
 
 
-async def run_stage(
-    stage: Stage, *, predecessor: Link, successor: Link, meter: StageMeter
-) -> None:
+async def run_stage(stage: Stage, *, predecessor: Link, successor: Link, meter: StageMeter) -> None:
     """Carry frames from one neighbour through this stage to the next, until a link ends."""
 
     async def carry(channel: Channel) -> None:
@@ -138,9 +136,7 @@ class Circuit:
             raise RingRefusedError
         return frame
 
-    async def _feed(
-        self, sequence: CachedSequence, ids: Sequence[int], position: int
-    ) -> ActivationFrame | None:
+    async def _feed(self, sequence: CachedSequence, ids: Sequence[int], position: int) -> ActivationFrame | None:
         """The last token's frame, or None where a stage refused; nothing is left in flight."""
         sequence.digests.rewind(position)
         sequence.digests.extend(ids[position:])
@@ -181,9 +177,7 @@ class Circuit:
             if isinstance(frame, RefusalFrame):
                 refused = True
                 break
-            self._meter.add(
-                frame.spans_us[-1], rows=len(rows), now=asyncio.get_running_loop().time()
-            )
+            self._meter.add(frame.spans_us[-1], rows=len(rows), now=asyncio.get_running_loop().time())
             await self._send(frame, back)
             in_flight += 1
         for _ in range(in_flight):
@@ -202,7 +196,5 @@ class Circuit:
         """Free the sequence's caches on every stage."""
         await self._stage.release(sequence.request)
         if self._links is not None:
-            frame = ReleaseFrame(
-                epoch=self._epoch, tiling=self._tiling, request=sequence.request
-            )
+            frame = ReleaseFrame(epoch=self._epoch, tiling=self._tiling, request=sequence.request)
             await self._links[0].send(Channel.DECODE, encode_frame(frame))

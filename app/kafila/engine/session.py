@@ -9,6 +9,7 @@ import logging
 import os
 import secrets
 from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafila.domain.commands import Ask, StopAnswer
@@ -16,15 +17,15 @@ from kafila.domain.errors import PeerError, Problem, UserError
 from kafila.domain.ids import MemberId, SessionId
 from kafila.domain.snapshot import FormStep, ThisComputer
 from kafila.engine.companions import Companions
-from kafila.engine.door import HostDoor, knock
+from kafila.engine.door import HostDoor, Knocker, Sign
 from kafila.engine.events import (
     Answered,
     CompanionEnded,
     Event,
     FirstTokenBack,
     Guest,
-    Heard,
     HeadSampled,
+    Heard,
     LinkChanged,
     LoadStage,
     OpenDoor,
@@ -48,8 +49,9 @@ from kafila.protocol.control import (
     decode_message,
     encode_message,
 )
-from kafila.protocol.links import Address, Channel, LinkClosedError, LinkEvent, Peer
-from kafila.protocol.roster import RosterKeeper
+from kafila.protocol.links import Address, Channel, LinkClosed, LinkEvent, Peer
+from kafila.protocol.pairing import Introduction, Offer
+from kafila.protocol.roster import Roster, RosterKeeper
 from kafila.protocol.weight_ranges import (
     RangeReply,
     RangeRequest,
@@ -79,6 +81,8 @@ class Session:
         self._running: asyncio.Task[None] | None = None
         self._endpoint: Endpoint | None = None
         self._door: HostDoor | None = None
+        self._knocker: Knocker | None = None
+        self._folder = Path()
         self._keeper: RosterKeeper | None = None
         self._outgoing: dict[MemberId, asyncio.Queue[bytes]] = {}
         self._talking: dict[MemberId, asyncio.Task[None]] = {}
@@ -98,7 +102,7 @@ class Session:
                 if isinstance(opening, OpenSession):
                     await self._open(opening, self._tasks)
                 else:
-                    await self._enter(opening)
+                    await self._enter(opening, self._tasks)
                 await asyncio.Event().wait()
         finally:
             await asyncio.shield(self._let_go())
@@ -124,6 +128,8 @@ class Session:
             log.info("somebody could not be told goodbye")
 
     async def _let_go(self) -> None:
+        if self._knocker is not None and self._knocker.line is not None:
+            await self._knocker.line.close()
         if self._door is not None:
             await self._door.close()
         if self._endpoint is not None:
@@ -152,53 +158,53 @@ class Session:
         self._endpoint = await self._world.open_endpoint(beside, self._link_event)
         self._host = self._me.member
         session = SessionId(secrets.token_hex(16))
-        door = await HostDoor.open(
-            self._world,
-            endpoint=self._endpoint,
-            session=session,
-            me=self._me.machine,
-            group=command.group or f"{self._me.machine.name}’s group",
-            model=spec.name,
-            rendezvous=_address(command.rendezvous or self._world.settings.value.rendezvous),
-            listen=Address(LOOPBACK, 0) if opening.loopback_only else listen,
+        group = command.group or f"{self._me.machine.name}’s group"
+        sign = Sign(
+            me=self._introduction(),
+            offer=Offer(session=session, group=group, model=spec.name),
             announce=not opening.loopback_only,
+        )
+        trusted = self._world.settings.value.trusted
+        self._door = HostDoor(
+            self._world.doors,
+            self._endpoint,
+            sign,
+            is_known=lambda member: member in trusted,
             happened=self._happened,
         )
-        self._door = door
+        at = _address(command.rendezvous or self._world.settings.value.rendezvous)
+        await self._door.open(at, listen, tasks)
         self._happened(
             Opened(
                 session=session,
                 spec=spec,
                 secret=secrets.token_bytes(32),
-                spki_sha256=self._world.identity.spki_sha256,
+                spki_sha256=self._world.spki_sha256,
                 candidates=self._endpoint.candidates(),
-                sign=self._world.identity.sign_roster,
+                sign=self._world.sign_roster,
             )
         )
-        tasks.create_task(door.run())
+        await self._door.invite()
 
-    async def _enter(self, opening: OpenDoor) -> None:
+    async def _enter(self, opening: OpenDoor, tasks: asyncio.TaskGroup) -> None:
         command = opening.command
-        self._endpoint = await self._world.open_endpoint(
-            _address(command.listen), self._link_event
-        )
-        entry = await knock(
-            self._world,
-            endpoint=self._endpoint,
-            me=self._me.machine,
-            code=command.code,
-            rendezvous=_address(command.rendezvous or self._world.settings.value.rendezvous),
-            happened=self._happened,
-        )
+        self._endpoint = await self._world.open_endpoint(_address(command.listen), self._link_event)
+        self._knocker = Knocker(self._world.doors, self._endpoint, self._introduction(), happened=self._happened)
+        at = _address(command.rendezvous or self._world.settings.value.rendezvous)
+        entry = await self._knocker.enter(command.code, at, tasks)
         self._keeper = entry.keeper
         self._host = entry.welcome.host.member
-        self._stay_at_rendezvous = entry.stay
         self._happened(Welcomed(welcome=entry.welcome, host=entry.host))
+
+    def _introduction(self) -> Introduction:
+        return Introduction(spki_sha256=self._world.spki_sha256, machine=self._me.machine)
 
     def answer_guest(self, guest: Guest, answer: Welcome | Declined) -> None:
         """Let a guest in, or not."""
         if self._door is not None:
             self.start(self._door.answer(guest, answer))
+        if isinstance(answer, Welcome):
+            self._world.settings.trust(guest.member)
 
     def renew_invitation(self) -> None:
         """Another code."""
@@ -232,7 +238,6 @@ class Session:
             self._outgoing.pop(member, None)
         for member in wanted:
             if member not in self._talking:
-                self._endpoint.open_link(member)
                 self._queue(member)
                 talk = self.start(self._talk(self._endpoint, member))
                 if talk is not None:
@@ -254,18 +259,21 @@ class Session:
     async def _talk(self, endpoint: Endpoint, member: MemberId) -> None:
         queue = self._queue(member)
         while True:
-            link = await endpoint.connected(member)
             try:
-                async with asyncio.TaskGroup() as tasks:
-                    tasks.create_task(self._speak(link, queue))
-                    tasks.create_task(self._listen(link))
-                    if self._host == self._me.member:
-                        tasks.create_task(self._give_weights(link))
-            except* LinkClosedError:
-                log.info("the link with %s is over", member)
+                endpoint.open_link(member)
+                await self._converse(await endpoint.connected(member), queue)
+            except* LinkClosed as group:
+                log.info("the link with %s is over: %s", member, group.exceptions[0])
             except* PeerError as group:
                 log.warning("%s broke the protocol: %s", member, group.exceptions[0])
             await asyncio.sleep(SAMPLE_S)
+
+    async def _converse(self, link: Link, queue: asyncio.Queue[bytes]) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._speak(link, queue))
+            tasks.create_task(self._listen(link))
+            if self._host == self._me.member:
+                tasks.create_task(self._give_weights(link))
 
     async def _speak(self, link: Link, queue: asyncio.Queue[bytes]) -> None:
         while True:
@@ -278,9 +286,20 @@ class Session:
     async def _listen(self, link: Link) -> None:
         while True:
             message = decode_message(await link.receive(Channel.CONTROL))
-            if isinstance(message, Form) and self._keeper is not None:
-                self._keeper.accept(message.roster)
+            if isinstance(message, Form) and not self._believes(message):
+                continue
             self._happened(Heard(sender=link.peer, message=message))
+
+    def _believes(self, form: Form) -> bool:
+        """Whether the host signed a newer roster with exactly the keys that the form names."""
+        if self._keeper is None:
+            return False
+        roster = self._keeper.accept(form.roster)
+        if not isinstance(roster, Roster):
+            log.warning("a plan with a roster that does not count: %s", type(roster).__name__)
+            return False
+        keys = {entry.member: entry.spki_sha256 for entry in roster.entries}
+        return all(keys.get(peer.member) == peer.spki_sha256 for peer in form.peers)
 
     def _link_event(self, event: LinkEvent) -> None:
         self._happened(LinkChanged(event=event))
@@ -290,14 +309,12 @@ class Session:
     async def _give_weights(self, link: Link) -> None:
         while True:
             request = decode_request(await link.receive(Channel.WEIGHTS))
-            data = await self._world.models.read_range(
-                self._folder, request.file, request.start, request.end
-            )
+            data = await self._world.models.read_range(self._folder, request.file, request.start, request.end)
             await link.send(Channel.WEIGHTS, encode_range(RangeReply(data=data)))
 
     async def _read_from_host(self, file: str, start: int, end: int) -> bytes:
         if self._endpoint is None or self._host is None:
-            raise LinkClosedError
+            raise LinkClosed("there is no host")
         link = await self._endpoint.connected(self._host)
         async with self._weights:
             request = RangeRequest(file=file, start=start, end=end)
@@ -322,18 +339,14 @@ class Session:
         epoch = order.form.epoch
         try:
             resident = await self._load(order)
-            self._happened(
-                StageLoaded(
-                    epoch=epoch, resident_weight_bytes=resident, process_id=os.getpid()
-                )
-            )
+            self._happened(StageLoaded(epoch=epoch, resident_weight_bytes=resident, process_id=os.getpid()))
             await self._serve(order)
         except* UserError as group:
             self._stage_failed(epoch, _problem_of(group))
         except* PeerError as group:
             log.warning("the ring broke the protocol: %s", group.exceptions[0])
             self._stage_failed(epoch, _BAD_FRAME)
-        except* LinkClosedError:
+        except* LinkClosed:
             log.info("the ring of epoch %d is open", epoch)
 
     def _stage_failed(self, epoch: int, problem: Problem) -> None:
@@ -345,11 +358,7 @@ class Session:
 
         def progressed(step: FormStep) -> Callable[[int, int], None]:
             def report(done: int, total: int) -> None:
-                self._happened(
-                    StageProgressed(
-                        epoch=form.epoch, step=step, done_bytes=done, total_bytes=total
-                    )
-                )
+                self._happened(StageProgressed(epoch=form.epoch, step=step, done_bytes=done, total_bytes=total))
 
             return report
 
@@ -404,16 +413,10 @@ class Session:
                 )
                 tasks.create_task(circuit.run())
             elif links is not None:
-                tasks.create_task(
-                    run_stage(
-                        self._world.stage, successor=links[0], predecessor=links[1], meter=meter
-                    )
-                )
+                tasks.create_task(run_stage(self._world.stage, successor=links[0], predecessor=links[1], meter=meter))
             tasks.create_task(self._sample(form.epoch, meter, links))
 
-    async def _sample(
-        self, epoch: int, meter: StageMeter, links: tuple[Link, Link] | None
-    ) -> None:
+    async def _sample(self, epoch: int, meter: StageMeter, links: tuple[Link, Link] | None) -> None:
         sent = Rate()
         loop = asyncio.get_running_loop()
         while True:
@@ -424,15 +427,11 @@ class Session:
                     epoch=epoch,
                     busy=meter.busy(now),
                     stage_ms=meter.stage_ms(),
-                    bytes_per_s=sent.of(links[0].sent_bytes, now) if links else 0.0,
+                    bytes_per_s=sent.of(links[0].tx_bytes, now) if links else 0.0,
                 )
             )
             if self._head is not None:
-                self._happened(
-                    HeadSampled(
-                        epoch=epoch, pace=self._head.pace(now), chatting=self._head.chatting()
-                    )
-                )
+                self._happened(HeadSampled(epoch=epoch, pace=self._head.pace(now), chatting=self._head.chatting()))
 
     # As the head ---------------------------------------------------------------------------------
 
@@ -462,9 +461,7 @@ def _address(text: str | None) -> Address | None:
     try:
         return Address.parse(text)
     except ValueError:
-        raise UserError(
-            title=f"“{text}” is not an address", advice="Write it as HOST:PORT."
-        ) from None
+        raise UserError(title=f"“{text}” is not an address", advice="Write it as HOST:PORT.") from None
 
 
 def _problem_of(group: BaseExceptionGroup[UserError]) -> Problem:

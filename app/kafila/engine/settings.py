@@ -19,6 +19,7 @@ from kafila.domain.ids import MemberId
 log = logging.getLogger(__name__)
 
 APP = "kafila"
+MAX_TRUSTED = 200
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,9 +64,11 @@ class Folders(msgspec.Struct, frozen=True, kw_only=True):
 class SettingsFile:
     """The settings on disk, written beside and renamed, so that a crash leaves the old ones."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, kept: bool = True) -> None:
+        """`kept` False: nothing is read or written, as for an engine that is here for a moment."""
         self._path = folder / "settings.json"
-        self.value = self._read()
+        self._kept = kept
+        self.value = self._read() if kept else Settings()
 
     def _read(self) -> Settings:
         try:
@@ -78,9 +81,16 @@ class SettingsFile:
                 self._path.replace(self._path.with_suffix(".broken.json"))
             return Settings()
 
+    def trust(self, member: MemberId) -> None:
+        """This computer was let in: it is known from now on."""
+        if member not in self.value.trusted:
+            self.change(trusted=(*self.value.trusted, member)[-MAX_TRUSTED:])
+
     def change(self, **changes: object) -> None:
         """Keep new values; a disk that cannot be written to costs only the memory of them."""
         self.value = msgspec.structs.replace(self.value, **changes)
+        if not self._kept:
+            return
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             beside = self._path.with_suffix(f".{os.getpid()}.new")
@@ -92,7 +102,7 @@ class SettingsFile:
 
 def describe_machine(settings: Settings) -> Machine:
     """This computer, as others will see it."""
-    battery = psutil.sensors_battery()
+    battery: object = psutil.sensors_battery()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     return Machine(
         name=settings.machine or platform.node().split(".")[0] or "This computer",
         owner=settings.owner,

@@ -50,8 +50,8 @@ from kafila.engine.events import (
     KeepName,
     LinkChanged,
     Measure,
-    Opened,
     OpenDoor,
+    Opened,
     OpenSession,
     Send,
     SetPeers,
@@ -155,10 +155,8 @@ def snapshot(state: State, now: float) -> Snapshot:
 
 def _view(role: Role, now: float) -> SessionView:
     match role:
-        case NoSession(last=Ended() as ended):
-            return ended
-        case NoSession(last=problem):
-            return Idle(problem=problem)
+        case NoSession(last=last):
+            return last if isinstance(last, Ended) else Idle(problem=last)
         case Opening():
             return Preparing(doing=f"Getting {role.model_name} ready.")
         case HostRole(hosting=hosting):
@@ -226,9 +224,7 @@ def _open(state: State, command: HostSession, *, companions: int) -> Stepped:
 def _not_now(command: Command) -> list[Effect]:
     if not isinstance(command, Ask):
         return []
-    failed = AnswerFailed(
-        conversation=command.conversation, answer=command.answer, problem=NOT_SERVING
-    )
+    failed = AnswerFailed(conversation=command.conversation, answer=command.answer, problem=NOT_SERVING)
     return [Tell(event=failed)]
 
 
@@ -299,9 +295,7 @@ def _hosting(state: State, role: HostRole, event: Event, now: float) -> Stepped:
     return _show(state, role, [*effects, *more], event, now)
 
 
-def _show(
-    state: State, role: HostRole, effects: list[Effect], event: Event, now: float
-) -> Stepped:
+def _show(state: State, role: HostRole, effects: list[Effect], event: Event, now: float) -> Stepped:
     """Tell the members what there is to see: at once where it is another page, else on a tick."""
     if isinstance(role.hosting.stage, Over):
         over = role.hosting.stage
@@ -315,16 +309,12 @@ def _show(
     if shared != role.shown and (isinstance(event, Ticked) or _other_page(shared, role.shown)):
         role = replace(role, shown=shared, seat=replace(role.seat, view=view))
         effects += [
-            Send(to=seat.member, message=View(view=shared))
-            for seat in role.hosting.seats[1:]
-            if seat.path is not None
+            Send(to=seat.member, message=View(view=shared)) for seat in role.hosting.seats[1:] if seat.path is not None
         ]
     return replace(state, role=role), effects
 
 
-def _other_page(
-    view: WaitingRoom | Forming | Serving, shown: WaitingRoom | Forming | Serving | None
-) -> bool:
+def _other_page(view: WaitingRoom | Forming | Serving, shown: WaitingRoom | Forming | Serving | None) -> bool:
     if type(view) is not type(shown):
         return True
     if isinstance(view, Serving) and isinstance(shown, Serving):
@@ -378,9 +368,7 @@ def _member(state: State, role: MemberRole, event: Event, now: float) -> Stepped
         case Given(command=LeaveSession()):
             goodbye = Send(to=seat.host, message=Leaving())
             return replace(state, role=NoSession()), [goodbye, CloseSession()]
-        case Heard(sender=sender, message=End(reason=reason, failed=failed)) if (
-            sender == seat.host
-        ):
+        case Heard(sender=sender, message=End(reason=reason, failed=failed)) if sender == seat.host:
             return _left(state, seat, reason, failed=failed)
         case Broke(problem=problem):
             state, effects = _left(state, seat, problem, failed=True)
@@ -408,9 +396,7 @@ def _left(state: State, seat: MemberSeat, reason: Problem, *, failed: bool) -> S
     return replace(state, role=NoSession(last=ended)), effects
 
 
-_HOST_ENDED = Problem(
-    title="The host ended the session", advice="Your conversations stay on your computer."
-)
+_HOST_ENDED = Problem(title="The host ended the session", advice="Your conversations stay on your computer.")
 _HOST_GONE = Problem(
     title="The connection to the host ended",
     advice="Ask the host whether the session is still open, and join again with a new code.",

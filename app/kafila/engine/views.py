@@ -57,9 +57,7 @@ def host_view(hosting: Hosting, now: float) -> WaitingRoom | Forming | Serving |
 def shared_view(view: WaitingRoom | Forming | Serving) -> WaitingRoom | Forming | Serving:
     """The host's view as the members may see it: without the code, and without newcomers."""
     if isinstance(view, WaitingRoom):
-        return msgspec.structs.replace(
-            view, is_host=False, code=None, link=None, newcomers=(), problem=None
-        )
+        return msgspec.structs.replace(view, is_host=False, code=None, link=None, newcomers=(), problem=None)
     return msgspec.structs.replace(view, is_host=False)
 
 
@@ -71,9 +69,7 @@ def member_view(seat: MemberSeat, now: float) -> SessionView:
     if seat.host_silent_since is None or not isinstance(view, Serving):
         return view
     silent_s = now - seat.host_silent_since
-    return msgspec.structs.replace(
-        view, paused=host_silent(seat), grace_left_s=max(0.0, HOST_GRACE_S - silent_s)
-    )
+    return msgspec.structs.replace(view, paused=host_silent(seat), grace_left_s=max(0.0, HOST_GRACE_S - silent_s))
 
 
 def host_silent(seat: MemberSeat) -> Problem:
@@ -143,8 +139,7 @@ def _serving(hosting: Hosting, ring: ServingRing, now: float) -> Serving:
     silent_s = 0.0 if away is None or away.silent_since is None else now - away.silent_since
     paused = away and Problem(
         title=f"{away.machine.name} stopped answering",
-        advice="Its lid may be closed or its network gone. We wait a minute; "
-        "nothing you wrote is lost.",
+        advice="Its lid may be closed or its network gone. We wait a minute; nothing you wrote is lost.",
     )
     return Serving(
         is_host=True,

@@ -156,9 +156,7 @@ def decode_frame(data: bytes) -> Frame:
 
 
 def _decode_activation(data: bytes) -> ActivationFrame:
-    (_, flags, dtype_code, hops, epoch, tiling, request, position, rows, hidden) = (
-        _FIXED.unpack_from(data)
-    )
+    (_, flags, dtype_code, hops, epoch, tiling, request, position, rows, hidden) = _FIXED.unpack_from(data)
     dtype = Dtype(dtype_code)
     last_only = bool(flags & _LAST_ONLY)
     if not (0 < rows <= MAX_ROWS and 0 < hidden <= MAX_HIDDEN and hops <= MAX_HOPS):

@@ -109,8 +109,13 @@ class LinkLost(msgspec.Struct, frozen=True, kw_only=True):
 
 LinkEvent = LinkUp | PathChanged | LinkQuiet | LinkHeard | LinkLost
 
-class LinkClosedError(Exception):
-    """The link is over; what was not yet sent or received will not be."""
+
+class LinkClosed(Exception):  # noqa: N818  # it is told like any other news, not as a mistake
+    """The link is over; what was not yet sent or received will not be. `reason` is our own."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 QUIET_AFTER_S = 4.0

@@ -39,9 +39,7 @@ def decode_request(data: bytes) -> RangeRequest:
     except msgspec.DecodeError as error:
         fault = "a request for weights that is not understood"
         raise PeerError(fault) from error
-    too_much = not 0 <= request.start <= request.end or (
-        request.end - request.start > MAX_RANGE_BYTES
-    )
+    too_much = not 0 <= request.start <= request.end or (request.end - request.start > MAX_RANGE_BYTES)
     if too_much or len(request.file) > MAX_FILE_NAME:
         fault = "a request for more weights than are given at once"
         raise PeerError(fault)

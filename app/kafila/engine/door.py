@@ -1,0 +1,439 @@
+"""The way into a session: the host's door, at which people knock with a code, and the knocking.
+
+Through the rendezvous both sides see nothing but opaque messages of each other. The host's side
+counts failed guesses, and makes a new code at once when too many have ended the old one.
+"""
+
+import asyncio
+import contextlib
+import logging
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafila.domain.capability import Machine
+from kafila.domain.errors import PeerError, Problem, UserError
+from kafila.domain.ids import MemberId
+from kafila.domain.snapshot import JoinStep, Reach
+from kafila.engine.events import Broke, DoorStep, Event, Guest, GuestCame, GuestGone, Invitation, InvitationChanged
+from kafila.engine.ports import Announcement, Doors, Endpoint, Exchange, Line, Rendezvous
+from kafila.protocol.attempts import CONFIRM_WITHIN_S, Attempts
+from kafila.protocol.control import Declined, Here, Welcome, decode_sealed, encode_message
+from kafila.protocol.invitation import CODE_ENTROPY_BYTES, Code, make_code, parse_invitation
+from kafila.protocol.invitation import Invitation as InvitationText
+from kafila.protocol.links import Address, Candidates
+from kafila.protocol.pairing import (
+    GoOn,
+    Introduction,
+    Offer,
+    OtherVersion,
+    PairedHost,
+    PairedJoiner,
+    TurnedAwayReason,
+    WrongCode,
+)
+from kafila.protocol.pake import EXCHANGE_ENTROPY_BYTES, HostExchange, JoinerExchange, turn_away
+from kafila.protocol.rendezvous_session import ExchangeClosedError, HostSeat, HostSeatChanged, SeatGone, SignallingEvent
+from kafila.protocol.roster import Roster, RosterKeeper
+
+if TYPE_CHECKING:
+    from kafila.protocol.sealed import SealedChannel
+
+log = logging.getLogger(__name__)
+
+ADMISSION_PATIENCE_S = 600.0
+"""How long a joiner waits to be let in."""
+
+LINGER_S = 5.0
+"""How long an answered exchange stays open, so that the answer arrives before it is hung up."""
+
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sign:
+    """What stands at the door."""
+
+    me: Introduction
+    offer: Offer
+    announce: bool
+    """Whether the session is made known on the local network."""
+
+
+class HostDoor:
+    """Lets people knock, as long as there is a code."""
+
+    def __init__(
+        self,
+        doors: Doors,
+        endpoint: Endpoint,
+        sign: Sign,
+        *,
+        is_known: Callable[[MemberId], bool],
+        happened: Callable[[Event], None],
+    ) -> None:
+        """`is_known`: whether a computer was let in before."""
+        self._doors = doors
+        self._endpoint = endpoint
+        self._sign = sign
+        self._is_known = is_known
+        self._happened = happened
+        self._server: Rendezvous | None = None
+        self._reachable: tuple[Address, ...] = ()
+        self._reach = Reach.RENDEZVOUS
+        self._line: Line | None = None
+        self._nameplate = 0
+        self._code: Code | None = None
+        self._announcement: Announcement | None = None
+        self._attempts = Attempts()
+        self._exchanges = 0
+        self._guests: dict[MemberId, tuple[Exchange, SealedChannel]] = {}
+        self._changes: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue()
+
+    async def open(self, rendezvous: Address | None, listen: Address | None, tasks: asyncio.TaskGroup) -> None:
+        """Reach a rendezvous, or (None) run one here, and take this computer's seat at its relay."""
+        address = rendezvous or await self._serve(listen)
+        if rendezvous is not None:
+            self._reachable = (rendezvous,)
+        self._line = await self._doors.line(address, tasks=tasks, on_event=self._signalling)
+        seat = await self._line.open_session()
+        await self._endpoint.take_seat(seat.seat)
+        self._nameplate = seat.nameplate
+        tasks.create_task(self._answer_knocks(self._line, tasks))
+        tasks.create_task(self._make_changes())
+
+    async def invite(self) -> None:
+        """Make the first code."""
+        await self._make_code(self._nameplate)
+
+    async def _serve(self, listen: Address | None) -> Address:
+        self._server = await self._doors.serve(listen, loopback_only=not self._sign.announce)
+        address = self._server.addresses[0]
+        lan = self._doors.lan_addresses(address.port) if self._sign.announce else ()
+        everywhere = address.host in {"0.0.0.0", "::"}  # noqa: S104  # recognised, not bound to
+        here = Address(LOOPBACK, address.port) if everywhere else address
+        self._reachable = (lan or (here,)) if everywhere else (address,)
+        same_network = any(each.host != LOOPBACK for each in self._reachable)
+        self._reach = Reach.SAME_NETWORK if same_network else Reach.THIS_COMPUTER
+        return here
+
+    async def close(self) -> None:
+        """Leave the rendezvous, and end the one that runs here."""
+        if self._announcement is not None:
+            await self._announcement.stop()
+        if self._line is not None:
+            await self._line.close()
+        if self._server is not None:
+            await self._server.close()
+
+    # The code ------------------------------------------------------------------------------------
+
+    async def _make_code(self, nameplate: int) -> None:
+        self._code = make_code(nameplate, secrets.token_bytes(CODE_ENTROPY_BYTES), self._doors.words)
+        self._attempts.renew()
+        if self._announcement is not None:
+            await self._announcement.update(nameplate)
+        elif self._sign.announce and self._server is not None:
+            self._announcement = await self._doors.announce(nameplate, self._server.addresses[0].port)
+        await self._show()
+
+    async def _show(self) -> None:
+        if self._code is None:
+            self._happened(InvitationChanged(invitation=None))
+            return
+        text = InvitationText(code=self._code, at=self._reachable)
+        spoken = await self._can_be_spoken(self._code.nameplate)
+        code = self._code.spoken() if spoken else None
+        self._happened(InvitationChanged(invitation=Invitation(code=code, link=text.link(), reach=self._reach)))
+
+    async def _can_be_spoken(self, nameplate: int) -> bool:
+        """Whether a joiner finds the session by the code alone: nearby, or by its own settings."""
+        if self._server is None or not self._sign.announce:
+            return True
+        return bool(await self._doors.find(nameplate))
+
+    def renew(self) -> None:
+        """End the code, and make another."""
+        self._changes.put_nowait(self._renew)
+
+    def shut(self) -> None:
+        """End the code; who is in stays in."""
+        self._code = None
+        if self._line is not None:
+            self._line.close_nameplate()
+        if self._announcement is not None:
+            self._changes.put_nowait(self._take_back_announcement)
+
+    async def _renew(self) -> None:
+        if self._line is not None:
+            self._code = None
+            await self._make_code(await self._line.new_nameplate())
+
+    async def _reseat(self, seat: HostSeat) -> None:
+        await self._endpoint.take_seat(seat.seat)
+        if self._code is not None and self._code.nameplate != seat.nameplate:
+            await self._make_code(seat.nameplate)
+
+    async def _take_back_announcement(self) -> None:
+        announcement, self._announcement = self._announcement, None
+        if announcement is not None:
+            await announcement.stop()
+
+    async def _make_changes(self) -> None:
+        while True:
+            change = await self._changes.get()
+            await change()
+
+    def _signalling(self, event: SignallingEvent) -> None:
+        match event:
+            case HostSeatChanged(seat=seat):
+                self._changes.put_nowait(lambda: self._reseat(seat))
+            case SeatGone():
+                self._happened(Broke(problem=_RENDEZVOUS_FORGOT))
+            case _:
+                log.info("signalling: %s", type(event).__name__)
+
+    # Knocks --------------------------------------------------------------------------------------
+
+    async def _answer_knocks(self, line: Line, tasks: asyncio.TaskGroup) -> None:
+        async for exchange in line.incoming():
+            self._exchanges += 1
+            tasks.create_task(self._receive(exchange, self._exchanges))
+
+    async def _receive(self, exchange: Exchange, number: int) -> None:
+        """One exchange, from the first message until the guest is answered or gone."""
+        now = asyncio.get_running_loop().time
+        code = self._code
+        reason = TurnedAwayReason.CODE_ENDED if code is None else self._attempts.begin(number, exchange.remote, now())
+        paired: PairedJoiner | None = None
+        try:
+            if code is None or reason is not None:
+                await exchange.say(turn_away(reason or TurnedAwayReason.CODE_ENDED))
+            else:
+                async with asyncio.timeout(CONFIRM_WITHIN_S):
+                    paired = await self._pair(exchange, code, number)
+        except (ExchangeClosedError, TimeoutError) as error:
+            log.info("an exchange ended without proof: %s", type(error).__name__)
+        except PeerError as error:
+            log.info("an exchange broke the protocol: %s", error.fault)
+        if paired is None:
+            self._failed(number)
+            await self._hang_up_soon(exchange)
+            return
+        try:
+            await self._receive_guest(exchange, paired)
+        except (ExchangeClosedError, TimeoutError, PeerError):
+            self._guests.pop(paired.member, None)
+            self._happened(GuestGone(member=paired.member))
+
+    async def _pair(self, exchange: Exchange, code: Code, number: int) -> PairedJoiner | None:
+        machine = HostExchange(
+            code=code,
+            me=self._sign.me,
+            offer=self._sign.offer,
+            words=self._doors.words,
+            entropy=secrets.token_bytes(EXCHANGE_ENTROPY_BYTES),
+        )
+        while True:
+            heard = await exchange.hear()
+            if code is not self._code:
+                await exchange.say(turn_away(TurnedAwayReason.CODE_ENDED))
+                return None
+            match machine.receive(heard):
+                case GoOn(reply=reply):
+                    await exchange.say(reply)
+                case PairedJoiner() as paired:
+                    self._attempts.confirm(number)
+                    await exchange.say(paired.reply)
+                    return paired
+                case OtherVersion(reply=reply):
+                    self._attempts.withdraw(number)  # nothing was guessed
+                    await exchange.say(reply or b"")
+                    return None
+                case WrongCode(reply=reply):
+                    if reply is not None:
+                        await exchange.say(reply)
+                    return None
+
+    def _failed(self, number: int) -> None:
+        self._attempts.fail(number)
+        if self._attempts.burned and self._code is not None:
+            log.warning("the code has ended after too many failed guesses")
+            self._code = None
+            self.renew()
+
+    async def _receive_guest(self, exchange: Exchange, paired: PairedJoiner) -> None:
+        async with asyncio.timeout(CONFIRM_WITHIN_S):
+            here = decode_sealed(paired.channel.open(await exchange.hear()))
+        if not isinstance(here, Here):
+            fault = "a guest that does not say where it is"
+            raise PeerError(fault)
+        self._guests[paired.member] = (exchange, paired.channel)
+        self._happened(GuestCame(guest=_guest(paired, here.candidates, known=self._is_known(paired.member))))
+        # Nothing more is expected of a guest: what comes is the end of the exchange.
+        await exchange.hear()
+        fault = "a guest that speaks out of turn"
+        raise PeerError(fault)
+
+    async def answer(self, guest: Guest, answer: Welcome | Declined) -> None:
+        """Tell a guest that it is let in, or not."""
+        waiting = self._guests.pop(guest.member, None)
+        if waiting is None:
+            return
+        exchange, channel = waiting
+        with contextlib.suppress(ExchangeClosedError):
+            await exchange.say(channel.seal(encode_message(answer)))
+            await self._hang_up_soon(exchange)
+
+    async def _hang_up_soon(self, exchange: Exchange) -> None:
+        await asyncio.sleep(LINGER_S)
+        exchange.hang_up()
+
+
+def _guest(paired: PairedJoiner, candidates: Candidates, *, known: bool) -> Guest:
+    return Guest(
+        member=paired.member,
+        machine=paired.machine,
+        spki_sha256=paired.spki_sha256,
+        candidates=candidates,
+        phrase=paired.phrase,
+        known=known,
+    )
+
+
+# Knocking ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What a joiner has once it is let in."""
+
+    welcome: Welcome
+    host: Machine
+    keeper: RosterKeeper
+    """Takes in this host's rosters alone."""
+
+
+class Knocker:
+    """A joiner on its way in."""
+
+    def __init__(
+        self, doors: Doors, endpoint: Endpoint, me: Introduction, *, happened: Callable[[Event], None]
+    ) -> None:
+        self._doors = doors
+        self._endpoint = endpoint
+        self._me = me
+        self._happened = happened
+        self.line: Line | None = None
+
+    async def enter(self, text: str, rendezvous: Address | None, tasks: asyncio.TaskGroup) -> Entry:
+        """Find the session, prove the code, wait to be let in. Raises UserError with what went wrong."""
+        invitation = parse_invitation(text, self._doors.words)
+        if not isinstance(invitation, InvitationText):
+            problem = invitation.problem()
+            raise UserError(title=problem.title, advice=problem.advice)
+        self._happened(DoorStep(step=JoinStep.FINDING))
+        exchange = await self._call(invitation, rendezvous, tasks)
+        self._happened(DoorStep(step=JoinStep.SPEAKING))
+        try:
+            async with asyncio.timeout(CONFIRM_WITHIN_S):
+                paired = await self._pair(exchange, invitation.code)
+                await exchange.say(paired.channel.seal(encode_message(Here(candidates=self._endpoint.candidates()))))
+            self._happened(
+                DoorStep(
+                    step=JoinStep.WAITING,
+                    host=paired.machine,
+                    group=paired.group,
+                    model=paired.model,
+                    phrase=paired.phrase,
+                )
+            )
+            async with asyncio.timeout(ADMISSION_PATIENCE_S):
+                answer = decode_sealed(paired.channel.open(await exchange.hear()))
+        except TimeoutError:
+            raise UserError(title=_SILENT.title, advice=_SILENT.advice) from None
+        except (ExchangeClosedError, PeerError) as error:
+            log.info("joining ended: %s", type(error).__name__)
+            raise UserError(title=_BROKEN_OFF.title, advice=_BROKEN_OFF.advice) from None
+        exchange.hang_up()
+        if not isinstance(answer, Welcome):
+            raise UserError(title=_DECLINED.title, advice=_DECLINED.advice)
+        return self._check(answer, paired)
+
+    async def _call(self, invitation: InvitationText, rendezvous: Address | None, tasks: asyncio.TaskGroup) -> Exchange:
+        """Reach the host by the first of the possible ways that leads to it."""
+        nameplate = invitation.code.nameplate
+        failure = UserError(
+            title=f"No session answers to {nameplate}",
+            advice="Check the number with the person hosting. On another network, use the invitation link.",
+        )
+        tried: set[Address] = set()
+        ways = [*((rendezvous,) if rendezvous else ()), *invitation.at]
+        for nearby in (False, True):
+            for address in await self._doors.find(nameplate) if nearby else ways:
+                if address in tried:
+                    continue
+                tried.add(address)
+                try:
+                    return await self._call_at(address, nameplate, tasks)
+                except UserError as error:
+                    failure = error
+        raise failure
+
+    async def _call_at(self, address: Address, nameplate: int, tasks: asyncio.TaskGroup) -> Exchange:
+        line = await self._doors.line(address, tasks=tasks, on_event=self._signalling)
+        try:
+            exchange, seat = await line.call(nameplate)
+        except UserError:
+            await line.close()
+            raise
+        self.line = line
+        await self._endpoint.take_seat(seat)
+        return exchange
+
+    def _signalling(self, event: SignallingEvent) -> None:
+        log.info("signalling: %s", type(event).__name__)
+
+    async def _pair(self, exchange: Exchange, code: Code) -> PairedHost:
+        machine = JoinerExchange(
+            code=code,
+            me=self._me,
+            words=self._doors.words,
+            entropy=secrets.token_bytes(EXCHANGE_ENTROPY_BYTES),
+        )
+        await exchange.say(machine.hello)
+        while True:
+            match machine.receive(await exchange.hear()):
+                case GoOn(reply=reply):
+                    await exchange.say(reply)
+                case PairedHost() as paired:
+                    return paired
+                case refusal:
+                    problem = refusal.problem()
+                    raise UserError(title=problem.title, advice=problem.advice)
+
+    def _check(self, welcome: Welcome, paired: PairedHost) -> Entry:
+        """A welcome is believed only from the host that proved the code."""
+        keeper = RosterKeeper(host_spki_sha256=paired.spki_sha256, session=paired.session)
+        same_host = (
+            welcome.session == paired.session
+            and welcome.host.member == paired.member
+            and welcome.host.spki_sha256 == paired.spki_sha256
+        )
+        roster = keeper.accept(welcome.roster) if same_host else None
+        if not isinstance(roster, Roster) or not any(
+            entry.spki_sha256 == self._me.spki_sha256 for entry in roster.entries
+        ):
+            raise UserError(title=_BROKEN_OFF.title, advice=_BROKEN_OFF.advice)
+        return Entry(welcome=welcome, host=paired.machine, keeper=keeper)
+
+
+_DECLINED = Problem(title="The host did not let this computer in", advice="Ask them, then use the code again.")
+_SILENT = Problem(
+    title="The host has not let you in", advice="Ask them whether they are there, then use the code again."
+)
+_BROKEN_OFF = Problem(title="The host broke off", advice="The code may have ended. Ask the host for a new one.")
+_RENDEZVOUS_FORGOT = Problem(
+    title="The rendezvous has forgotten this session", advice="Host again, and send a new code."
+)

@@ -1,0 +1,302 @@
+"""The host's part, as dialogues: who is in, when the ring forms, serves, pauses and ends."""
+
+from helpers.sessions import FAST, HOST, Play, guest, member_id
+from kafila.domain.capability import Capability
+from kafila.domain.commands import Admission, Admit, Ask, ChatMessage, Decline, HostSession, LeaveSession, Remove, StartRing
+from kafila.domain.errors import Problem
+from kafila.domain.ids import ConversationId, MemberId
+from kafila.domain.plan import PathKind, Plan, Refusal
+from kafila.domain.snapshot import Ended, Forming, Idle, Serving, WaitingRoom
+from kafila.engine.events import (
+    AnswerGuest,
+    Broke,
+    CloseInvitation,
+    CloseSession,
+    CompanionEnded,
+    Effect,
+    GuestCame,
+    LoadStage,
+    MeasuredHere,
+    Send,
+    SetPeers,
+    StageLoaded,
+    StartAnswer,
+    Ticked,
+    TurnOnce,
+)
+from kafila.engine.host import GRACE_S
+from kafila.protocol.control import (
+    Declined,
+    EdgeReport,
+    End,
+    FirstToken,
+    Form,
+    GiveFirstToken,
+    Leaving,
+    Loaded,
+    View,
+    Welcome,
+)
+from kafila.protocol.links import LinkHeard, LinkLost, LinkQuiet
+
+
+def sent(effects: list[Effect], kind: type, to: MemberId | None = None) -> list[Send]:
+    return [
+        e for e in effects if isinstance(e, Send) and isinstance(e.message, kind) and (to is None or e.to == to)
+    ]
+
+
+def forming(play: Play, others: int = 2) -> list[Effect]:
+    """A session with so many others, started."""
+    play.open(admission=Admission.ALL, start_at=others + 1)
+    effects: list[Effect] = []
+    for number in range(1, others + 1):
+        effects = play.arrive(number)
+    return effects
+
+
+def serving(play: Play, others: int = 2) -> None:
+    """A session with so many others whose ring has turned."""
+    forming(play, others)
+    session = play.see().session
+    assert isinstance(session, Forming)
+    epoch = _epoch(play)
+    for share in session.plan.shares:
+        number = int(share.member, 16)
+        play.hear(number, Loaded(epoch=epoch, resident_weight_bytes=1000, process_id=1))
+        play.hear(number, EdgeReport(epoch=epoch, path=PathKind.DIRECT, rtt_ms=1.0, after_ms=5.0))
+    play.hear(int(session.plan.head, 16), FirstToken(epoch=epoch))
+    assert isinstance(play.see().session, Serving)
+
+
+def _epoch(play: Play) -> int:
+    return next(e.message.epoch for e in reversed(play.effects) if isinstance(e, Send) and isinstance(e.message, Form))
+
+
+def test_a_session_opens_with_a_code_and_a_plan_for_the_host_alone() -> None:
+    play = Play()
+    play.open()
+    room = play.see().session
+    assert isinstance(room, WaitingRoom)
+    assert (room.code, room.group) == ("47-a-b-c-d", "Friends")
+    assert isinstance(room.plan, Plan)
+    assert room.plan.head == HOST
+
+
+def test_a_session_that_cannot_be_opened_says_why() -> None:
+    play = Play()
+    play.give(HostSession(model="gone"))
+    play(Broke(problem=Problem(title="There is no such folder", advice="Choose another.")))
+    assert play.see().session == Idle(problem=Problem(title="There is no such folder", advice="Choose another."))
+
+
+def test_a_newcomer_waits_for_the_host() -> None:
+    play = Play()
+    play.open()
+    assert play(GuestCame(guest=guest(1))) == []
+    room = play.see().session
+    assert isinstance(room, WaitingRoom)
+    assert [n.phrase for n in room.newcomers] == [("amber", "heron", "cloud")]
+    effects = play.give(Admit(member=member_id(1)))
+    answers = [e.answer for e in effects if isinstance(e, AnswerGuest)]
+    assert len(answers) == 1
+    assert isinstance(answers[0], Welcome)
+    assert answers[0].host.member == HOST
+    assert [p.member for e in effects if isinstance(e, SetPeers) for p in e.peers] == [member_id(1)]
+
+
+def test_a_newcomer_may_be_declined() -> None:
+    play = Play()
+    play.open()
+    play(GuestCame(guest=guest(1)))
+    effects = play.give(Decline(member=member_id(1)))
+    assert [e.answer for e in effects if isinstance(e, AnswerGuest)] == [Declined()]
+    room = play.see().session
+    assert isinstance(room, WaitingRoom)
+    assert room.newcomers == ()
+    assert play.give(Admit(member=member_id(1))) == []
+
+
+def test_a_known_computer_is_let_in_by_itself() -> None:
+    play = Play()
+    play.open()
+    effects = play(GuestCame(guest=guest(1, known=True)))
+    assert any(isinstance(e, AnswerGuest) and isinstance(e.answer, Welcome) for e in effects)
+
+
+def test_the_probe_key_of_a_pair_is_its_own() -> None:
+    play = Play()
+    forming(play, others=3)
+    forms = {e.to: e.message for e in play.effects if isinstance(e, Send) and isinstance(e.message, Form)}
+    keys: dict[frozenset[str], set[bytes]] = {}
+    for member, form in forms.items():
+        for peer in form.peers:
+            keys.setdefault(frozenset((member, peer.member)), set()).add(peer.probe_key)
+    assert all(len(found) == 1 for found in keys.values())
+    assert len({key for found in keys.values() for key in found}) == len(keys)
+
+
+def test_everyone_gets_their_blocks_once_enough_are_measured() -> None:
+    play = Play()
+    effects = forming(play)
+    assert [e.to for e in sent(effects, Form)] != []
+    assert any(isinstance(e, CloseInvitation) for e in effects)
+    assert any(isinstance(e, LoadStage) for e in effects)
+    session = play.see().session
+    assert isinstance(session, Forming)
+    assert sum(share.blocks for share in session.plan.shares) == 12
+
+
+def test_the_first_token_waits_for_every_stage_and_every_edge() -> None:
+    play = Play()
+    forming(play)
+    epoch = _epoch(play)
+    play(StageLoaded(epoch=epoch, resident_weight_bytes=1, process_id=1))
+    for number in (1, 2):
+        effects = play.hear(number, Loaded(epoch=epoch, resident_weight_bytes=1, process_id=1))
+        assert sent(effects, GiveFirstToken) == []
+    for number in (0, 1):
+        play.hear(number, EdgeReport(epoch=epoch, path=PathKind.DIRECT, rtt_ms=1.0, after_ms=1.0))
+    effects = play.hear(2, EdgeReport(epoch=epoch, path=PathKind.RELAYED, rtt_ms=1.0, after_ms=1.0))
+    assert len(sent(effects, GiveFirstToken)) == 1
+    assert any(isinstance(e, TurnOnce) for e in effects) == (sent(effects, GiveFirstToken)[0].to == HOST)
+
+
+def test_reports_of_an_older_ring_do_not_count() -> None:
+    play = Play()
+    forming(play)
+    epoch = _epoch(play)
+    for number in (0, 1, 2):
+        play.hear(number, Loaded(epoch=epoch - 1, resident_weight_bytes=1, process_id=1))
+        effects = play.hear(number, EdgeReport(epoch=epoch - 1, path=PathKind.DIRECT, rtt_ms=1.0, after_ms=1.0))
+        assert sent(effects, GiveFirstToken) == []
+
+
+def test_a_plan_that_does_not_fit_does_not_start() -> None:
+    play = Play()
+    play.open(admission=Admission.ALL)
+    play.arrive(1, Capability(room_bytes=1000, bandwidth_bytes_s=1e9, flops_s=1e9))
+    effects = play.give(StartRing())
+    assert sent(effects, Form) == []
+    room = play.see().session
+    assert isinstance(room, WaitingRoom)
+    assert isinstance(room.plan, Refusal)
+    assert room.plan.member == member_id(1)
+
+
+def test_a_member_taken_out_is_told_and_the_plan_follows() -> None:
+    play = Play()
+    play.open(admission=Admission.ALL)
+    play.arrive(1)
+    effects = play.give(Remove(member=member_id(1)))
+    assert len(sent(effects, End, member_id(1))) == 1
+    room = play.see().session
+    assert isinstance(room, WaitingRoom)
+    assert [m.member for m in room.members] == [HOST]
+    assert isinstance(room.plan, Plan)
+
+
+def test_members_see_the_room_without_the_code() -> None:
+    play = Play()
+    play.open(admission=Admission.ALL)
+    play.arrive(1)
+    effects = play(Ticked())
+    views = [e.message.view for e in sent(effects, View, member_id(1)) if isinstance(e.message, View)]
+    assert len(views) == 1
+    assert isinstance(views[0], WaitingRoom)
+    assert (views[0].code, views[0].link, views[0].is_host) == (None, None, False)
+
+
+def test_a_silent_member_pauses_the_ring_and_may_come_back() -> None:
+    play = Play()
+    serving(play)
+    effects = play.link(LinkQuiet(peer=member_id(2)))
+    session = play.see().session
+    assert isinstance(session, Serving)
+    assert session.paused is not None
+    assert "Computer 2" in session.paused.title
+    assert len(sent(effects, View, member_id(1))) == 1  # told at once, not at the next tick
+    play.now += GRACE_S / 2
+    play(Ticked())
+    play.link(LinkHeard(peer=member_id(2)))
+    session = play.see().session
+    assert isinstance(session, Serving)
+    assert session.paused is None
+
+
+def test_a_member_that_stays_away_ends_the_session_with_a_sentence_for_all() -> None:
+    play = Play()
+    serving(play)
+    play.link(LinkQuiet(peer=member_id(2)))
+    play.now += GRACE_S + 1
+    effects = play(Ticked())
+    assert {e.to for e in sent(effects, End)} == {member_id(1), member_id(2)}
+    assert isinstance(effects[-1], CloseSession)
+    session = play.see().session
+    assert isinstance(session, Ended)
+    assert session.failed
+
+
+def test_a_member_that_leaves_ends_the_ring() -> None:
+    play = Play()
+    serving(play)
+    effects = play.hear(1, Leaving())
+    assert len(sent(effects, End, member_id(2))) == 1
+    session = play.see().session
+    assert isinstance(session, Ended)
+    assert "Computer 1 left" in session.reason.title
+
+
+def test_a_member_lost_while_gathering_only_loses_its_seat() -> None:
+    play = Play()
+    play.open(admission=Admission.ALL)
+    play.arrive(1)
+    play.link(LinkLost(peer=member_id(1), reason="gone"))
+    room = play.see().session
+    assert isinstance(room, WaitingRoom)
+    assert len(room.members) == 1
+
+
+def test_a_computer_that_comes_again_takes_its_old_seat() -> None:
+    play = Play()
+    play.open(admission=Admission.ALL)
+    play.arrive(1)
+    play.arrive(1)
+    room = play.see().session
+    assert isinstance(room, WaitingRoom)
+    assert [m.member for m in room.members] == [HOST, member_id(1)]
+
+
+def test_a_stopped_demo_engine_ends_the_demo() -> None:
+    play = Play()
+    serving(play)
+    play(CompanionEnded(name="Desk (2)"))
+    assert isinstance(play.see().session, Ended)
+
+
+def test_the_host_ends_the_session_for_everyone() -> None:
+    play = Play()
+    serving(play)
+    effects = play.give(LeaveSession())
+    assert {e.to for e in sent(effects, End)} == {member_id(1), member_id(2)}
+    session = play.see().session
+    assert isinstance(session, Ended)
+    assert not session.failed
+
+
+def test_a_ring_of_one_needs_no_edge() -> None:
+    play = Play()
+    play.open(start_at=1)
+    effects = play(MeasuredHere(capability=FAST))
+    epoch = _epoch(play)
+    effects = play(StageLoaded(epoch=epoch, resident_weight_bytes=1, process_id=1))
+    assert any(isinstance(e, TurnOnce) for e in effects)
+
+
+def test_a_question_before_serving_is_answered_with_a_sentence() -> None:
+    play = Play()
+    play.open()
+    ask = Ask(conversation=ConversationId("c"), answer=1, messages=(ChatMessage(role="user", text="Hello"),))
+    effects = play.give(ask)
+    assert not any(isinstance(e, StartAnswer) for e in effects)
+    assert len(effects) == 1
