@@ -16,6 +16,7 @@ SHORTEST_CONTEXT = 1024
 
 
 _MODEST_CONTEXT = 4096
+_MOST_BLOCKS = 1000
 
 
 class Kept(Enum):
@@ -169,7 +170,10 @@ class Settings:
     @property
     def blocks(self) -> int:
         """Number of transformer blocks."""
-        return self.number("num_hidden_layers", "num_layers", "n_layer")
+        blocks = self.number("num_hidden_layers", "num_layers", "n_layer")
+        if blocks > _MOST_BLOCKS:
+            raise TypeError(blocks)
+        return blocks
 
     @property
     def context(self) -> int:
@@ -189,9 +193,10 @@ class Settings:
             return 1.0
 
     @property
-    def tied(self) -> bool:
-        """Whether the configuration says that embedding and unembedding are one tensor."""
-        return self._values.get("tie_word_embeddings") is True
+    def tied(self) -> bool | None:
+        """Whether embedding and unembedding are one tensor; None: the family knows."""
+        tied = self._values.get("tie_word_embeddings")
+        return tied if isinstance(tied, bool) else None
 
 
 def kept_per_token(family: Family, settings: Settings, *, element_bytes: int) -> tuple[int, ...]:
