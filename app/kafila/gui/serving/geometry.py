@@ -26,8 +26,8 @@ _FULL_RADIUS = 140.0
 """The ring radius from which nodes have their full size."""
 _MOST_RADIUS = 230.0
 _BREATHING_ROOM = 20.0
-_EDGE_ROOM = 14.0
-"""Of the ring that stays free between neighbours, so that an edge can be seen."""
+_EDGE_SHARE = 0.28
+"""Of the way between neighbours that stays free, so that an edge can be seen."""
 _ARC_CLEARANCE = 9.0
 _LABEL_CLEARANCE = 7.0
 
@@ -292,8 +292,7 @@ def _neighbour_scales(turns: Sequence[float], wanted: Sequence[float], radius: f
         j = (i + 1) % count
         gap = (turns[j] - turns[i]) % 360 or 360.0
         chord = 2 * radius * sin(radians(min(gap, 360 - gap)) / 2)
-        room = max(chord * 0.5, chord - _EDGE_ROOM)
-        scales.append(room / (wanted[i] + wanted[j]))
+        scales.append(chord * (1 - _EDGE_SHARE) / (wanted[i] + wanted[j]))
     return tuple(scales)
 
 
@@ -318,17 +317,18 @@ def _edges(nodes: Sequence[Node], radius: float) -> tuple[Arc, ...]:
     arcs: list[Arc] = []
     for i, node in enumerate(nodes):
         to = nodes[(i + 1) % count]
-        begins = node.turn + _half_angle(node.radius, radius)
-        gap = (to.turn - node.turn) % 360 or 360.0
-        ends = node.turn + gap - _half_angle(to.radius, radius)
-        arcs.append(Arc(turn=begins, span=max(0.0, ends - begins), radius=radius))
+        turn = (to.turn - node.turn) % 360 or 360.0
+        chord = 2 * radius * sin(radians(min(turn, 360 - turn)) / 2)
+        air = min(_ARC_CLEARANCE, (chord - node.radius - to.radius) / 4)
+        begins = node.turn + _half_angle(node.radius + air, radius)
+        ends = node.turn + turn - _half_angle(to.radius + air, radius)
+        arcs.append(Arc(turn=begins, span=ends - begins, radius=radius))
     return tuple(arcs)
 
 
-def _half_angle(node_radius: float, radius: float) -> float:
-    """Half the angle that a node and the air round it take from its ring."""
-    clear = node_radius + min(_ARC_CLEARANCE, node_radius * 0.4)
-    return degrees(2 * asin(min(1.0, clear / (2 * radius))))
+def _half_angle(reach: float, radius: float) -> float:
+    """The angle between a point of the ring and another one at this distance from it."""
+    return degrees(2 * asin(min(1.0, reach / (2 * radius))))
 
 
 def qt_degrees(ring: Ring, arc: Arc) -> tuple[float, float]:
