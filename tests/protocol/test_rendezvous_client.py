@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.rendezvous import SECRET, Member, Net
-from kafila.protocol.links import RelaySeat
 from kafila.protocol.rendezvous import (
     SILENCE_S,
     Ack,
@@ -33,7 +32,6 @@ from kafila.protocol.rendezvous_client import (
     retry_delay_s,
 )
 from kafila.protocol.rendezvous_session import (
-    HostSeat,
     HostSeatChanged,
     SeatGone,
     SignallingBack,
@@ -54,14 +52,14 @@ class Pair:
         self.net.settle()
         opened = self.host.take()[-1]
         assert isinstance(opened, SessionOpened)
-        self.host_seat: HostSeat = opened.seat
+        self.host_seat = opened.seat
         self.guest.machine.call(self.host_seat.nameplate)
         self.guest.perform()
         self.net.settle()
         taken, heard = self.guest.take()[-1], self.host.take()[-1]
         assert isinstance(taken, CallTaken)
         assert isinstance(heard, CallHeard)
-        self.guest_seat: RelaySeat = taken.seat
+        self.guest_seat = taken.seat
         self.taken, self.heard = taken.exchange, heard.exchange
 
 

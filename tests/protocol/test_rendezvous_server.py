@@ -1,5 +1,7 @@
 """The rendezvous's machine: who is let in, who is connected with whom, who is forgotten when."""
 
+from collections.abc import Sequence
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -36,7 +38,7 @@ from kafila.protocol.rendezvous_limits import Limits, Rate
 from kafila.protocol.rendezvous_server import Drop, RendezvousMachine, Transmit
 
 
-def only(happened: list[Happening]) -> Happening:
+def only(happened: Sequence[Happening]) -> Happening:
     assert len(happened) == 1, happened
     return happened[0]
 
@@ -431,6 +433,11 @@ def test_idle_limits_and_lines_leave_nothing_behind() -> None:
     assert net.seats == {}
 
 
+def shape(kind: str, first: object, second: object, third: object) -> bytes:
+    numbers = {"request": first, "exchange": first, "nameplate": second, "received": second}
+    return msgspec.msgpack.encode({"type": kind, "version": 1, "body": third, **numbers})
+
+
 scalars = st.none() | st.integers(-1, 50) | st.binary(max_size=70)
 
 
@@ -439,9 +446,7 @@ scalars = st.none() | st.integers(-1, 50) | st.binary(max_size=70)
         st.one_of(
             st.binary(max_size=40),
             st.builds(
-                lambda kind, a, b, c: msgspec.msgpack.encode(
-                    {"type": kind, "request": a, "nameplate": b, "exchange": a, "received": b, "body": c, "version": 1}
-                ),
+                shape,
                 st.sampled_from(["Hello", "Open", "CloseCode", "Call", "Say", "HangUp", "Ping", "Ack", "Bye"]),
                 scalars,
                 scalars,

@@ -63,17 +63,31 @@ class Announcement:
         self._spreading: Awaitable[None] | None = None
 
     @classmethod
-    async def start(cls, nameplate: int, port: int, *, interfaces: Sequence[str] | None = None) -> Self:
-        """Announce it until `stop`, or do nothing where the network cannot carry that."""
-        info = _describe(os.urandom(6).hex(), nameplate, port)
+    async def start(
+        cls,
+        nameplate: int,
+        port: int,
+        *,
+        hosts: Sequence[str] | None = None,
+        interfaces: Sequence[str] | None = None,
+    ) -> Self:
+        """Announce it until `stop`, or do nothing where the network cannot carry that.
+
+        `hosts` are the addresses to tell, `interfaces` those to tell it on; all that this computer
+        has unless given.
+        """
+        if hosts is None:
+            hosts = [address.host for address in lan_addresses(port)]
+        info = _describe(os.urandom(6).hex(), nameplate, port, hosts)
         announcement = cls(cast("_Responder | None", _open_zeroconf(interfaces)), info)
         await announcement._spread(is_new=True)
         return announcement
 
     async def update(self, nameplate: int) -> None:
         """The session answers to another nameplate now."""
-        name, port = self._info.name.partition(".")[0], self._info.port or 0
-        self._info = _describe(name, nameplate, port)
+        name = self._info.name.partition(".")[0]
+        hosts = self._info.parsed_addresses()
+        self._info = _describe(name, nameplate, self._info.port or 0, hosts)
         await self._spread(is_new=False)
 
     async def stop(self) -> None:
@@ -217,7 +231,7 @@ def _open_zeroconf(interfaces: Sequence[str] | None) -> AsyncZeroconf | None:
         return None
 
 
-def _describe(name: str, nameplate: int, port: int) -> AsyncServiceInfo:
+def _describe(name: str, nameplate: int, port: int, hosts: Sequence[str]) -> AsyncServiceInfo:
     return AsyncServiceInfo(
         SERVICE,
         f"{name}.{SERVICE}",
@@ -225,5 +239,5 @@ def _describe(name: str, nameplate: int, port: int) -> AsyncServiceInfo:
         properties={"nameplate": str(nameplate), "version": str(RENDEZVOUS_VERSION)},
         # Not the computer's own name, which may be its owner's.
         server=f"{name}.local.",
-        parsed_addresses=[address.host for address in lan_addresses(port)],
+        parsed_addresses=list(hosts),
     )
