@@ -25,9 +25,9 @@ class _Open:
 
 
 class Attempts:
-    """The exchanges of one host. `now_s` is any clock that does not go back.
+    """The exchanges of one host, which `kafila.protocol.door` asks before it does anything.
 
-    Exchanges and remotes are named as the rendezvous names them.
+    `now_s` is any clock that does not go back. Exchanges and remotes are named as the rendezvous names them.
     """
 
     def __init__(self) -> None:
@@ -63,11 +63,6 @@ class Attempts:
         self._open[exchange] = _Open(remote=remote, until_s=now_s + CONFIRM_WITHIN_S)
         self._begun_s[remote].append(now_s)
         return None
-
-    def is_open(self, exchange: int, now_s: float) -> bool:
-        """Whether the exchange may still prove itself. To be asked before its proof is looked at."""
-        self.expire(now_s)
-        return exchange in self._open and not self.burned
 
     def confirm(self, exchange: int) -> None:
         """The exchange had the right code."""

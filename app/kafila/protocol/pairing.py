@@ -76,7 +76,7 @@ class PairedHost:
 class WrongCode:
     """The two codes are not the same."""
 
-    reply: bytes | None = None
+    reply: bytes | None = field(default=None, repr=False)
 
     def problem(self) -> Problem:
         """What to tell the joiner."""
@@ -91,7 +91,7 @@ class OtherVersion:
     """The other computer speaks another version of this protocol."""
 
     theirs: int
-    reply: bytes | None = None
+    reply: bytes | None = field(default=None, repr=False)
 
     def problem(self) -> Problem:
         """What to tell the person at this computer."""
