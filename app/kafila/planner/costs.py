@@ -18,6 +18,16 @@ UNLIMITED = 1 << 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BlockKind:
+    """Blocks that cost a member the same."""
+
+    ticks: int
+    need: int
+    ends: int
+    """Where its blocks end, as a set of bits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
     """The cost model of one question. Members by their place in `Question.members`."""
 
@@ -34,6 +44,8 @@ class Costs:
     rooms: tuple[int, ...]
     uniform: bool
     """Every block costs the same."""
+    kinds: tuple[tuple[BlockKind, ...], ...]
+    """Per member, the kinds of its blocks; empty where they are uniform."""
 
     @property
     def members(self) -> int:
@@ -63,6 +75,7 @@ def build_costs(question: Question) -> Costs:
             rows = [_throughput_ticks(question, one) for one in question.members]
         case Tier.ROOM:
             rows = _room_ticks(question, needs)
+    uniform = len(set(needs)) == 1 and all(len(set(row[1:])) == 1 for row in rows)
     return Costs(
         tier=tier,
         tier_reason=reason,
@@ -72,7 +85,8 @@ def build_costs(question: Question) -> Costs:
         needs=_running_sum(needs),
         head_need=spec.head_resident_bytes,
         rooms=tuple(room_of(one) for one in question.members),
-        uniform=len(set(needs)) == 1 and all(len(set(row[1:])) == 1 for row in rows),
+        uniform=uniform,
+        kinds=() if uniform else tuple(_sort_blocks(row[1:], needs) for row in rows),
     )
 
 
@@ -134,3 +148,10 @@ def _room_ticks(question: Question, needs: Sequence[int]) -> list[list[int]]:
 
 def _running_sum(values: Sequence[int]) -> tuple[int, ...]:
     return tuple(accumulate(values, initial=0))
+
+
+def _sort_blocks(ticks: Sequence[int], needs: Sequence[int]) -> tuple[BlockKind, ...]:
+    ends: dict[tuple[int, int], int] = {}
+    for place, kind in enumerate(zip(ticks, needs, strict=True), start=1):
+        ends[kind] = ends.get(kind, 0) | 1 << place
+    return tuple(BlockKind(ticks=kind[0], need=kind[1], ends=bits) for kind, bits in ends.items())

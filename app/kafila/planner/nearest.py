@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafila.planner.costs import UNLIMITED, Costs
+from kafila.planner.ring_order import Order
 
 NEVER = UNLIMITED << 1024
 
@@ -72,13 +73,12 @@ class Shortage:
         return after, cut
 
 
-def find_nearest(costs: Costs, arrival: Sequence[int], order: Sequence[int]) -> Nearest:
-    """The nearest division for one order, whoever leads; of equal ones, the host's first."""
+def find_nearest(costs: Costs, arrival: Sequence[int], rings: Sequence[Order]) -> Nearest:
+    """The nearest division of these rings, each read from the head on; of equal ones the first."""
     shortage = Shortage(costs, arrival)
     best: Nearest | None = None
     least = NEVER
-    for turn in range(len(order)):
-        ring = (*order[turn:], *order[:turn])
+    for ring in rings:
         weights = [0] + [NEVER] * costs.blocks
         cuts: list[list[int]] = []
         for place, member in enumerate(ring):

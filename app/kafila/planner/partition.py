@@ -5,12 +5,13 @@ members' memory, with at least one block each, which has the least total time? E
 planner optimises is found by asking it at the right bounds.
 """
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from kafila.planner.costs import UNLIMITED, Costs
+from kafila.planner.costs import UNLIMITED, BlockKind, Costs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +34,26 @@ class Filling:
     """The next larger bound at which the answer can differ."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """Whether any division exists at one bound."""
+
+    feasible: bool
+    next_bound: int
+    """The next larger bound at which the answer can differ."""
+
+
 class Chain(Protocol):
     """Members in ring order from the head on, with the blocks that they are to share."""
+
+    @property
+    def longest(self) -> int:
+        """A bound that every stage keeps."""
+        ...
+
+    def probe(self, bound: int) -> Probe:
+        """Whether `fill` would find a division, for less."""
+        ...
 
     def fill(self, bound: int) -> Filling:
         """The division of least total time with no stage above `bound` ticks.
@@ -55,8 +74,18 @@ class UniformChain:
         self._blocks = blocks
         self._fastest_first = sorted(range(len(ticks)), key=lambda place: (ticks[place], place))
 
-    def fill(self, bound: int) -> Filling:
-        """See `Chain.fill`."""
+    @property
+    def longest(self) -> int:
+        """See `Chain.longest`."""
+        return max(self._extras) + max(self._ticks) * self._blocks
+
+    def probe(self, bound: int) -> Probe:
+        """See `Chain.probe`."""
+        caps, next_bound = self._cap(bound)
+        return Probe(feasible=min(caps) >= 1 and sum(caps) >= self._blocks, next_bound=next_bound)
+
+    def _cap(self, bound: int) -> tuple[list[int], int]:
+        """How many blocks each member can take, and the next bound at which one can take more."""
         caps: list[int] = []
         next_bound = UNLIMITED
         for ticks, extra, limit in zip(self._ticks, self._extras, self._limits, strict=True):
@@ -65,6 +94,11 @@ class UniformChain:
             caps.append(cap)
             if cap < limit:
                 next_bound = min(next_bound, extra + (cap + 1) * ticks)
+        return caps, next_bound
+
+    def fill(self, bound: int) -> Filling:
+        """See `Chain.fill`."""
+        caps, next_bound = self._cap(bound)
         if min(caps) < 1 or sum(caps) < self._blocks:
             return Filling(division=None, next_bound=next_bound)
         counts = [1] * len(caps)
@@ -92,12 +126,62 @@ class MixedChain:
         extras: Sequence[int],
         needs: Sequence[int],
         rooms: Sequence[int],
+        kinds: Sequence[Sequence[BlockKind]],
     ) -> None:
         self._ticks = ticks
         self._extras = extras
         self._needs = needs
         self._rooms = rooms
         self._blocks = len(needs) - 1
+        self._kinds = kinds
+
+    @property
+    def longest(self) -> int:
+        """See `Chain.longest`."""
+        return max(self._extras) + max(row[-1] for row in self._ticks)
+
+    def probe(self, bound: int) -> Probe:
+        """See `Chain.probe`: the ends that each member can reach, as a set of bits.
+
+        Where a member can hold any single block, an unbroken run of starts gives an unbroken run
+        of ends, up to what the last start reaches. Only ends behind a block that is too large for
+        it fall out. So a set is a few runs, and mostly one.
+        """
+        ends, next_bound = 1, UNLIMITED
+        for place in range(len(self._rooms)):
+            ends, nearest = self._reach(place, ends, bound)
+            next_bound = min(next_bound, nearest)
+        return Probe(feasible=bool(ends >> self._blocks & 1), next_bound=next_bound)
+
+    def _reach(self, place: int, starts: int, bound: int) -> tuple[int, int]:
+        ticks, needs = self._ticks[place], self._needs
+        extra, room = self._extras[place], self._rooms[place]
+        blocked, nearest = self._find_blocked(place, bound)
+        ends = 0
+        while starts:
+            low = (starts & -starts).bit_length() - 1
+            high = low + ((starts >> low) ^ ((starts >> low) + 1)).bit_length() - 2
+            starts = starts >> (high + 1) << (high + 1)
+            held = bisect_right(needs, needs[high] + room) - 1
+            done = bisect_right(ticks, ticks[high] + bound - extra) - 1
+            if done < held:
+                nearest = min(nearest, ticks[done + 1] - ticks[high] + extra)
+            end = min(held, done, self._blocks)
+            if end > low:
+                ends |= (1 << (end + 1)) - (1 << (low + 1))
+        return ends & ~blocked, nearest
+
+    def _find_blocked(self, place: int, bound: int) -> tuple[int, int]:
+        """The ends behind a block that is too large by itself, and the next bound that frees one."""
+        extra, room = self._extras[place], self._rooms[place]
+        blocked, nearest = 0, UNLIMITED
+        for kind in self._kinds[place]:
+            if kind.need > room:
+                blocked |= kind.ends
+            elif kind.ticks + extra > bound:
+                blocked |= kind.ends
+                nearest = min(nearest, kind.ticks + extra)
+        return blocked, nearest
 
     def fill(self, bound: int) -> Filling:
         """See `Chain.fill`."""
@@ -167,6 +251,7 @@ def build_chain(costs: Costs, ring: Sequence[int]) -> Chain:
             extras=extras,
             needs=costs.needs,
             rooms=rooms,
+            kinds=[costs.kinds[member] for member in ring],
         )
     need = costs.needs[1]
     most = costs.blocks - len(ring) + 1

@@ -4,12 +4,12 @@ Two goals. Both reduce to one number to be made small, and to the question wheth
 exists that keeps it under a target; so a whole rotation is ruled out by one look at its chain.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from kafila.planner.costs import UNLIMITED, Costs
 from kafila.planner.partition import Chain, Division, Filling, build_chain
+from kafila.planner.ring_order import Order, turn_round
 
 HEAD_MARGIN_PERCENT = 5
 """Another head must be better than the host by more than this: μ in the paper, for noise."""
@@ -30,12 +30,12 @@ class Goal(Protocol):
         """The number to be made small."""
         ...
 
-    def bound(self, target: int) -> int:
-        """The longest stage of any division whose value is at most `target`."""
+    def solve(self, chain: Chain) -> Division | None:
+        """The best division: least value, then shortest bottleneck, then shortest circuit."""
         ...
 
-    def next_target(self, filling: Filling) -> int:
-        """The next larger target that could be met, after one that was not."""
+    def reaches(self, chain: Chain, target: int) -> bool:
+        """Whether some division has a value of at most `target`."""
         ...
 
     def target_to_beat(self, host_value: int) -> int:
@@ -51,13 +51,14 @@ class ShortestBottleneck:
         """See `Goal`."""
         return division.bottleneck
 
-    def bound(self, target: int) -> int:
+    def solve(self, chain: Chain) -> Division | None:
         """See `Goal`."""
-        return target
+        shortest = find_shortest_bottleneck(chain)
+        return None if shortest is None else chain.fill(shortest).division
 
-    def next_target(self, filling: Filling) -> int:
+    def reaches(self, chain: Chain, target: int) -> bool:
         """See `Goal`."""
-        return filling.next_bound
+        return chain.probe(target).feasible
 
     def target_to_beat(self, host_value: int) -> int:
         """Below (1 - μ) of the host's."""
@@ -79,72 +80,96 @@ class HighestRate:
         """See `Goal`."""
         return max(division.total + self.hop_ticks, self.concurrency * division.bottleneck)
 
-    def bound(self, target: int) -> int:
-        """See `Goal`."""
-        return target // self.concurrency
+    def solve(self, chain: Chain) -> Division | None:
+        """See `Goal`. Halves the interval between a value that is met and one that is not.
 
-    def next_target(self, filling: Filling) -> int:
-        """See `Goal`: either a longer stage is let in, or the circuit is let be as long as it is."""
-        longer_stage = self.concurrency * filling.next_bound
-        if filling.division is None:
-            return longer_stage
-        return min(longer_stage, filling.division.total + self.hop_ticks)
+        The least total of all is known from the start, and no circuit is shorter.
+        """
+        best = chain.fill(UNLIMITED).division
+        if best is None:
+            return None
+        floor = best.total + self.hop_ticks
+        while floor < self.value(best):
+            target = (floor + self.value(best)) // 2
+            filling = self._fill(chain, target)
+            if filling.division is not None and self.value(filling.division) <= target:
+                best = filling.division
+            else:
+                floor = self._next_target(filling)
+        return self._even_out(chain, best)
+
+    def reaches(self, chain: Chain, target: int) -> bool:
+        """See `Goal`."""
+        division = self._fill(chain, target).division
+        return division is not None and self.value(division) <= target
 
     def target_to_beat(self, host_value: int) -> int:
         """A rate above (1 + μ) of the host's."""
         return (100 * host_value - 1) // (100 + HEAD_MARGIN_PERCENT)
 
+    def _fill(self, chain: Chain, target: int) -> Filling:
+        bound = target // self.concurrency
+        probe = chain.probe(bound)
+        return chain.fill(bound) if probe.feasible else Filling(division=None, next_bound=probe.next_bound)
 
-def solve_chain(chain: Chain, goal: Goal) -> Division | None:
-    """The best division with this head: least value, then shortest bottleneck, then circuit."""
-    best = chain.fill(UNLIMITED).division
-    if best is None:
+    def _next_target(self, filling: Filling) -> int:
+        """The next target that can be met: with a longer stage, or with the circuit as it is."""
+        longer_stage = self.concurrency * filling.next_bound
+        if filling.division is None:
+            return longer_stage
+        return min(longer_stage, filling.division.total + self.hop_ticks)
+
+    def _even_out(self, chain: Chain, best: Division) -> Division:
+        """The shortest bottleneck that keeps the value."""
+        value = self.value(best)
+        floor, bound = 0, best.bottleneck - 1
+        while floor < best.bottleneck:
+            filling = chain.fill(bound)
+            if filling.division is not None and self.value(filling.division) <= value:
+                best = filling.division
+            else:
+                floor = filling.next_bound
+            bound = (floor + best.bottleneck) // 2
+        return best
+
+
+def find_shortest_bottleneck(chain: Chain) -> int | None:
+    """The least bound that some division keeps; None: memory allows none at all.
+
+    After a bound that fails, the next one at which anything changes is tried itself: it is the
+    answer, or the floor rises to the one after it.
+    """
+    floor, best = 0, chain.longest
+    if not chain.probe(best).feasible:
         return None
-    floor = 0
-    while floor < goal.value(best):
-        target = (floor + goal.value(best)) // 2
-        filling = chain.fill(goal.bound(target))
-        if filling.division is not None and goal.value(filling.division) <= target:
-            best = filling.division
-        else:
-            floor = goal.next_target(filling)
-    return _even_out(chain, goal, best)
-
-
-def _even_out(chain: Chain, goal: Goal, best: Division) -> Division:
-    """The shortest bottleneck that keeps the value."""
-    value = goal.value(best)
-    floor, bound = 0, best.bottleneck - 1
-    while floor < best.bottleneck:
-        filling = chain.fill(bound)
-        if filling.division is not None and goal.value(filling.division) <= value:
-            best = filling.division
-        else:
-            floor = filling.next_bound
-        bound = (floor + best.bottleneck) // 2
+    while floor < best:
+        middle = (floor + best) // 2
+        probe = chain.probe(middle)
+        if probe.feasible:
+            best = middle
+            continue
+        probe = chain.probe(floor := probe.next_bound)
+        if probe.feasible:
+            return floor
+        floor = probe.next_bound
     return best
 
 
-def place(costs: Costs, order: Sequence[int], goal: Goal, *, host_leads: bool = False) -> Placement | None:
+def place(costs: Costs, order: Order, goal: Goal, *, host_leads: bool = False) -> Placement | None:
     """The best head and division for an order that begins with the host; None: nothing fits.
 
     With `host_leads` another head is taken only where the host cannot hold it. Of equal heads the
     first after the host in the ring leads.
     """
-    ring = tuple(order)
-    division = solve_chain(build_chain(costs, ring), goal)
-    best = None if division is None else Placement(ring=ring, division=division)
+    division = goal.solve(build_chain(costs, order))
+    best = None if division is None else Placement(ring=order, division=division)
     if best is not None and host_leads:
         return best
     target = UNLIMITED if best is None else goal.target_to_beat(goal.value(best.division))
     challenger: Placement | None = None
-    for turn in range(1, len(order)):
-        ring = (*order[turn:], *order[:turn])
+    for ring in turn_round(order)[1:]:
         chain = build_chain(costs, ring)
-        first_look = chain.fill(goal.bound(target)).division
-        if first_look is None or goal.value(first_look) > target:
-            continue
-        division = solve_chain(chain, goal)
+        division = goal.solve(chain) if goal.reaches(chain, target) else None
         if division is None:
             continue
         if challenger is None or _rank(goal, division) < _rank(goal, challenger.division):

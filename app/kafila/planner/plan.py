@@ -7,6 +7,7 @@ from kafila.domain.ids import MemberId
 from kafila.domain.model import ModelSpec
 from kafila.domain.plan import Figures, Objective, Plan, Refusal
 from kafila.planner.admission import refuse
+from kafila.planner.advice import advise, figure_solution, plan_host_alone, plan_without
 from kafila.planner.baselines import divide_by_memory, divide_evenly
 from kafila.planner.costs import UNLIMITED
 from kafila.planner.figures import figure, list_edges, list_shares
@@ -62,18 +63,22 @@ def describe(solution: Solution) -> Plan:
     host_first = _turn_to_host(placement.ring)
     rooms = [workings.costs.rooms[member] for member in host_first]
     known = rooms if UNLIMITED not in rooms else [1] * len(rooms)
+    without = plan_without(solution)
     return Plan(
         objective=question.objective,
         tier=workings.costs.tier,
         tier_reason=workings.costs.tier_reason,
         shares=list_shares(workings, placement.ring, counts),
         edges=list_edges(workings, placement.ring),
-        figures=figure(workings, placement.ring, counts, concurrency=question.concurrency),
+        figures=figure_solution(solution),
         tokens_per_second_alone=alone.tokens_per_second,
         search="exact" if solution.exact else "heuristic",
         search_note=solution.note,
         uniform=_compare(workings, host_first, divide_evenly(workings.costs.blocks, len(rooms))),
         memory_proportional=_compare(workings, host_first, divide_by_memory(workings.costs.blocks, known)),
+        host_alone=plan_host_alone(question),
+        without=without,
+        advice=advise(solution, without),
     )
 
 

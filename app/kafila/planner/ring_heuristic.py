@@ -15,7 +15,7 @@ from kafila.planner.reachability import NatClass, count_fewest_relays
 from kafila.planner.ring_order import Network, Order
 
 _LONGEST_MOVE = 3
-_ASCENT_STEPS = 60
+_ASCENT_STEPS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,18 +115,24 @@ def _move_stretch(weights: Sequence[Sequence[int]], order: list[int]) -> bool:
     for length in range(1, _LONGEST_MOVE + 1):
         for _ in range(len(order)):
             order.append(order.pop(0))
-            stretch, rest = order[:length], order[length:]
-            gain = weights[rest[-1]][stretch[0]] + weights[stretch[-1]][rest[0]] - weights[rest[-1]][rest[0]]
-            for gap, (one, other) in enumerate(pairwise(rest), start=1):
-                costs = {
-                    1: weights[one][stretch[0]] + weights[stretch[-1]][other],
-                    -1: weights[one][stretch[-1]] + weights[stretch[0]][other],
-                }
-                way = min(costs, key=lambda way: costs[way])
-                if costs[way] - weights[one][other] < gain:
-                    order[:] = [*rest[:gap], *stretch[::way], *rest[gap:]]
-                    return True
+            better = _find_place(weights, order[:length], order[length:])
+            if better is not None:
+                order[:] = better
+                return True
     return False
+
+
+def _find_place(weights: Sequence[Sequence[int]], stretch: list[int], rest: list[int]) -> list[int] | None:
+    """A lighter ring with the stretch inside the rest, either way round."""
+    first, last = weights[stretch[0]], weights[stretch[-1]]
+    gain = first[rest[-1]] + last[rest[0]] - weights[rest[-1]][rest[0]]
+    for gap, (one, other) in enumerate(pairwise(rest), start=1):
+        room = gain + weights[one][other]
+        if first[one] + last[other] < room:
+            return [*rest[:gap], *stretch, *rest[gap:]]
+        if last[one] + first[other] < room:
+            return [*rest[:gap], *reversed(stretch), *rest[gap:]]
+    return None
 
 
 def _bound_relays(network: Network) -> int:

@@ -67,10 +67,16 @@ def hops(order: Sequence[int]) -> list[tuple[int, int]]:
     return list(zip(order, (*order[1:], order[0]), strict=True))
 
 
+def turn_round(order: Order) -> list[Order]:
+    """The same ring read from each of its members on."""
+    return [(*order[turn:], *order[:turn]) for turn in range(len(order))]
+
+
 def build_network(question: Question) -> Network:
     """Predict and price every pair, by arithmetic alone."""
     places = range(len(question.members))
-    edges = tuple(tuple(_edge(question, one, other) for other in places) for one in places)
+    below = [[_edge(question, one, other) for other in range(one + 1)] for one in places]
+    edges = tuple(tuple(below[max(one, other)][min(one, other)] for other in places) for one in places)
     counted = any(edges[one][other].price_us is None for one in places for other in places if one != other)
     weights = tuple(tuple(_weight(edge, counted=counted) for edge in row) for row in edges)
     classes = tuple(classify(one.capability.reachability) for one in question.members)

@@ -6,10 +6,11 @@ from kafila.domain.plan import Objective, Tier
 from kafila.planner.all_orders import find_fitting_order, find_nearest_of_all
 from kafila.planner.costs import TICKS_PER_MS, Costs, build_costs
 from kafila.planner.nearest import Nearest, find_nearest
+from kafila.planner.partition import build_chain
 from kafila.planner.placement import Goal, HighestRate, Placement, ShortestBottleneck, place
 from kafila.planner.question import Question
 from kafila.planner.ring_heuristic import OrderSearch, search_orders
-from kafila.planner.ring_order import EXACT_MEMBERS, Network, Order, build_network, find_exact_order
+from kafila.planner.ring_order import EXACT_MEMBERS, Network, Order, build_network, find_exact_order, turn_round
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,18 @@ def solve(question: Question) -> Solution | NoFit | TooMany:
     return _solve_large(workings)
 
 
+def solve_along(question: Question, ring: Order) -> Solution | NoFit | TooMany:
+    """The best division of one ring under one head: what is quick to know of a large ring."""
+    if len(question.members) > question.spec.blocks:
+        return TooMany(question=question)
+    workings = Workings(question=question, costs=build_costs(question), network=build_network(question))
+    division = build_goal(workings, ring).solve(build_chain(workings.costs, ring))
+    if division is None:
+        return NoFit(workings=workings, nearest=find_nearest(workings.costs, question.arrival, [ring]))
+    placement = Placement(ring=ring, division=division)
+    return Solution(workings=workings, placement=placement, exact=False, note="")
+
+
 def _solve_small(workings: Workings) -> Solution | NoFit:
     costs, network = workings.costs, workings.network
     order = find_exact_order(network)
@@ -80,7 +93,7 @@ def _solve_small(workings: Workings) -> Solution | NoFit:
         if costs.uniform:
             return NoFit(
                 workings=workings,
-                nearest=find_nearest(costs, workings.question.arrival, order),
+                nearest=find_nearest(costs, workings.question.arrival, turn_round(order)),
             )
         dearer = find_fitting_order(costs, network)
         placement = None if dearer is None else place_order(workings, dearer)
@@ -102,7 +115,7 @@ def _solve_large(workings: Workings) -> Solution | NoFit:
                 exact=False,
                 note=_describe_gap(workings.network, search, order),
             )
-    nearest = find_nearest(workings.costs, workings.question.arrival, search.orders[0])
+    nearest = find_nearest(workings.costs, workings.question.arrival, turn_round(search.orders[0]))
     return NoFit(workings=workings, nearest=nearest)
 
 

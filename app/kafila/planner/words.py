@@ -1,29 +1,21 @@
 """The planner's figures in people's words."""
 
-from collections.abc import Sequence
-
 WORDS_PER_TOKEN = 0.75
 """Roughly, for English text in today's vocabularies."""
 
 
-def say_bytes(amount: int) -> str:
-    """An amount of memory as people say it: 5.1 GB."""
+def say_bytes(amount: int, *, up: bool = False) -> str:
+    """An amount of memory as people say it: 5.1 GB. With `up` never less than it is."""
     for size, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if amount >= size - size // 20:
-            return f"{amount / size:.1f} {unit}"
+        tenths = -(-amount * 10 // size) if up else round(amount * 10 / size)
+        if tenths >= 10:
+            return f"{tenths // 10:,}.{tenths % 10} {unit}"
     return say_count(amount, "byte")
 
 
 def say_count(count: int, noun: str) -> str:
     """A number of things: one part, 12 parts."""
     return f"one {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def say_names(names: Sequence[str]) -> str:
-    """Several names as one phrase."""
-    if len(names) == 1:
-        return names[0]
-    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def say_words(tokens: int) -> str:
