@@ -5,7 +5,7 @@ rewritten, once, into a model folder as mlx-lm and the rest of Kafila know them:
 rounded, and every computer gets the same bytes.
 """
 
-import os
+import asyncio
 import shutil
 import tempfile
 from importlib import import_module
@@ -26,7 +26,7 @@ async def make_demo_model(thread: MlxThread, folder: Path) -> Path:
     It appears whole or not at all, and several processes may ask at once. Raises UserError
     where the package is not installed or the disk is full.
     """
-    if not folder.exists():
+    if not await asyncio.to_thread(folder.exists):
         await thread.run(_make, folder)
     return folder
 
@@ -42,7 +42,7 @@ def _make(folder: Path) -> None:
         raise _no_room() from error
     try:
         _convert(source, beside)
-        os.replace(beside, folder)
+        beside.rename(folder)
     except (OSError, RuntimeError) as error:
         # Another process that was first has left the same folder.
         if not folder.exists():

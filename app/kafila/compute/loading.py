@@ -52,9 +52,9 @@ def _open_model(folder: Path) -> tuple[nn.Module, set[str]]:
         family, arguments = _get_classes(config)
 
         class Watched(family):
-            def load_weights(self, weights: Any, strict: bool = True) -> nn.Module:  # noqa: FBT
-                loaded.update(name for name, _ in weights)
-                return super().load_weights(weights, strict=strict)
+            def load_weights(self, file_or_weights: Any, *args: Any, **kwargs: Any) -> nn.Module:
+                loaded.update(name for name, _ in file_or_weights)
+                return super().load_weights(file_or_weights, *args, **kwargs)
 
         return Watched, arguments
 

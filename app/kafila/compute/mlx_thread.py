@@ -8,10 +8,12 @@ one, and only bytes, numbers and text leave it.
 import asyncio
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from typing import ParamSpec, TypeVar
+
+from kafila.domain.errors import UserError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -31,20 +33,27 @@ class MlxThread:
     def __init__(self, kernels: Path) -> None:
         self._kernels = kernels
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="mlx")
-        self._started = False
+        self._start: Future[None] | None = None
 
     async def run(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `fn` on the MLX thread and wait for its result."""
-        loop = asyncio.get_running_loop()
-        if not self._started:
-            self._started = True
-            self._executor.submit(_start, self._kernels)
-        return await loop.run_in_executor(self._executor, lambda: fn(*args, **kwargs))
+        """Run `fn` on the MLX thread and wait for its result.
+
+        Raises UserError where MLX does not run on this computer.
+        """
+        start = self._start
+        if start is None:
+            start = self._start = self._executor.submit(_start, self._kernels)
+
+        def after_start() -> T:
+            start.result()
+            return fn(*args, **kwargs)
+
+        return await asyncio.get_running_loop().run_in_executor(self._executor, after_start)
 
     async def close(self) -> None:
         """End the thread after what it is doing. Nothing can be run any more."""
-        if self._started:
-            await asyncio.get_running_loop().run_in_executor(self._executor, _finish)
+        if self._start is not None:
+            await asyncio.get_running_loop().run_in_executor(self._executor, _finish, self._start)
         self._executor.shutdown(wait=True)
 
 
@@ -53,12 +62,19 @@ def _start(kernels: Path) -> None:
     os.environ["TMPDIR"] = str(kernels)
     # A model folder is complete or it is refused: nothing of it is looked up on a network.
     os.environ["HF_HUB_OFFLINE"] = "1"
-    _import_mlx_lm()
-    import_module("kafila.compute.backend").start()
+    try:
+        _import_mlx_lm()
+        import_module("kafila.compute.backend").start()
+    except (ImportError, OSError) as error:
+        raise UserError(
+            title="This computer cannot run models",
+            advice="MLX does not start. Run “packaging/dev setup” again, which picks what fits.",
+        ) from error
 
 
-def _finish() -> None:
-    import_module("kafila.compute.backend").finish()
+def _finish(start: Future[None]) -> None:
+    if start.exception() is None:
+        import_module("kafila.compute.backend").finish()
 
 
 def _import_mlx_lm() -> None:

@@ -5,13 +5,16 @@ Import this on the MLX thread only.
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mlx_lm.tokenizer_utils import StreamingDetokenizer
 from mlx_lm.utils import load_tokenizer
 
 from kafila.domain.commands import ChatMessage
 from kafila.domain.errors import UserError
 from kafila.domain.ids import RequestId
+
+if TYPE_CHECKING:
+    from mlx_lm.tokenizer_utils import StreamingDetokenizer
 
 _HALF_A_CHARACTER = "\ufffd"
 

@@ -24,6 +24,8 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True):
     head_resident_bytes: int
     """Embedding, final norm and unembedding; once where embedding and unembedding are tied."""
     max_context: int
+    element_bytes: int = 4
+    """Bytes of one number of a hidden state or a cache, in the type that the model is stored in."""
 
     @property
     def blocks(self) -> int:

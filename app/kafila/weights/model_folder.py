@@ -48,6 +48,7 @@ def describe(index: TensorIndex, folder: Path, *, name: str | None = None) -> Mo
     parts = divide(index, folder)
     settings = Settings(config)
     groups = _Groups(config)
+    element_bytes = _element_bytes(parts.blocks)
     try:
         return ModelSpec(
             name=name or folder.name,
@@ -56,11 +57,12 @@ def describe(index: TensorIndex, folder: Path, *, name: str | None = None) -> Mo
             hidden_size=settings.hidden,
             block_bytes=tuple(_bytes(block) for block in parts.blocks),
             block_flops=tuple(round(2 * _active_weights(block, groups, settings)) for block in parts.blocks),
-            kv_bytes_per_token=kept_per_token(family, settings, element_bytes=_element_bytes(parts.blocks)),
+            kv_bytes_per_token=kept_per_token(family, settings, element_bytes=element_bytes),
             head_bytes=_bytes(_read_per_token(parts.head)),
             head_flops=2 * sum(groups.weights(t, parts.head) for t in _unembedding(parts.head)),
             head_resident_bytes=_bytes(parts.head),
             max_context=settings.context,
+            element_bytes=element_bytes,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise damaged(folder, "config.json") from error
