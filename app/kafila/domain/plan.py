@@ -91,7 +91,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, tag="plan"):
     tokens_per_second_alone: float | None
     """For one conversation by itself."""
     search: str
-    """"exact", or "heuristic" with the gap to a lower bound in `search_note`."""
+    """"exact"; "heuristic" with the gap to a lower bound in `search_note`; or "by-hand"."""
     search_note: str = ""
     uniform: Figures | None = None
     memory_proportional: Figures | None = None

@@ -45,9 +45,13 @@ def refuse(outcome: NoFit | TooMany) -> Refusal:
     remedies = _find_remedies(workings, nearest.ring, short)
     one = workings.question.members[short.member]
     lack = say_bytes(short.needs - short.has, up=True)
-    sentence = f"{one.name} is {lack} short."
     if short.tiny:
         sentence = f"{one.name} is {lack} short of room for even one part."
+    elif nearest.shortfall > short.needs - short.has:
+        missing = say_bytes(nearest.shortfall, up=True)
+        sentence = f"{one.name} is {lack} short, and {missing} are missing in all."
+    else:
+        sentence = f"{one.name} is {lack} short."
     return Refusal(
         member=one.member,
         sentence=sentence,
@@ -149,7 +153,7 @@ def _say_remedies(workings: Workings, name: str, remedies: Remedies) -> tuple[st
     if remedies.concurrency is not None:
         fewer = replace(question, concurrency=remedies.concurrency)
         said.append(
-            f"Let fewer people chat at once: {say_count(remedies.concurrency, 'conversation')} would fit, "
+            f"Let fewer people chat at once: {say_count(remedies.concurrency, 'conversation')} at a time would fit, "
             f"which needs {_say_freed(question, fewer)} less."
         )
     if remedies.new_member_bytes is not None:

@@ -43,13 +43,13 @@ def _solve_without(solution: Solution, member: int) -> Solution | NoFit | TooMan
     ring = solution.placement.ring
     rest = leave_out(solution.workings.question, member)
     if len(ring) <= EXACT_MEMBERS:
-        return solve(rest)
+        return solve(rest, hint=True)
     return solve_along(rest, tuple(other - (other > member) for other in ring if other != member))
 
 
 def plan_host_alone(question: Question) -> Figures | None:
     """The host by itself, where the model fits on it."""
-    alone = solve(replace(question, members=question.members[:1], arrival=(0,)))
+    alone = solve(replace(question, members=question.members[:1], arrival=(0,)), hint=True)
     return figure_solution(alone) if isinstance(alone, Solution) else None
 
 
@@ -129,7 +129,7 @@ def _say_memory(solution: Solution) -> tuple[str, ...]:
 
 def _say_speed(solution: Solution, other: Question) -> str:
     ring = solution.placement.ring
-    changed = solve(other) if len(ring) <= EXACT_MEMBERS else solve_along(other, ring)
+    changed = solve(other, hint=True) if len(ring) <= EXACT_MEMBERS else solve_along(other, ring)
     if solution.workings.costs.tier is not Tier.FULL or not isinstance(changed, Solution):
         return ""
     gain = solution.token_ticks - changed.token_ticks

@@ -1,7 +1,6 @@
 """The planner's front: who holds what, or who stands in the way and what would help."""
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 from kafila.domain.ids import MemberId
 from kafila.domain.model import ModelSpec
@@ -11,12 +10,10 @@ from kafila.planner.advice import advise, figure_solution, plan_host_alone, plan
 from kafila.planner.baselines import divide_by_memory, divide_evenly
 from kafila.planner.costs import UNLIMITED
 from kafila.planner.figures import figure, list_edges, list_shares
-from kafila.planner.question import Candidate, Question, sort_members
+from kafila.planner.question import NOT_MEASURED, Candidate, Question, ask
 from kafila.planner.solve import Solution, Workings, solve
 
 __all__ = ["Candidate", "answer", "make_plan"]
-
-_NOT_MEASURED: Mapping[frozenset[MemberId], float] = MappingProxyType({})
 
 
 def make_plan(
@@ -26,26 +23,14 @@ def make_plan(
     context: int,
     concurrency: int,
     objective: Objective = Objective.FASTEST,
-    pair_rtts: Mapping[frozenset[MemberId], float] = _NOT_MEASURED,
+    pair_rtts: Mapping[frozenset[MemberId], float] = NOT_MEASURED,
 ) -> Plan | Refusal:
     """Divide a model among all members, of whom the first is the host.
 
     `pair_rtts` are measured round trips in milliseconds; they price direct edges. Raises
-    ValueError for no members, two of the same id, or a context or concurrency below one.
+    ValueError as `ask` does.
     """
-    if context < 1 or concurrency < 1:
-        message = "context and concurrency are at least one"
-        raise ValueError(message)
-    ordered, arrival = sort_members(members)
-    question = Question(
-        spec=spec,
-        members=ordered,
-        arrival=arrival,
-        context=context,
-        concurrency=concurrency,
-        objective=objective,
-        pair_rtts=pair_rtts,
-    )
+    question = ask(spec, members, context=context, concurrency=concurrency, objective=objective, pair_rtts=pair_rtts)
     return answer(question)
 
 

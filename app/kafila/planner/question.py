@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import msgspec
 
@@ -14,6 +15,7 @@ SLOWEST_RATE = 1e-9
 FASTEST_RATE = 1e18
 LONGEST_RTT_MS = 86_400_000.0
 LARGEST_ROOM = 1 << 63
+NOT_MEASURED: Mapping[frozenset[MemberId], float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +44,31 @@ class Question:
     pair_rtts: Mapping[frozenset[MemberId], float]
     """Measured round trips between two members, in milliseconds."""
 
+    def place_of(self, member: MemberId) -> int:
+        """Where the member stands in `members`."""
+        return next(place for place, one in enumerate(self.members) if one.member == member)
+
     def name_of(self, member: MemberId) -> str:
         """What people call the member."""
-        return next(one.name for one in self.members if one.member == member)
+        return self.members[self.place_of(member)].name
 
 
-def sort_members(members: Sequence[Candidate]) -> tuple[tuple[Candidate, ...], tuple[int, ...]]:
-    """The host, then the others by id; and where each of them stood before."""
+def ask(
+    spec: ModelSpec,
+    members: Sequence[Candidate],
+    *,
+    context: int,
+    concurrency: int,
+    objective: Objective = Objective.FASTEST,
+    pair_rtts: Mapping[frozenset[MemberId], float] = NOT_MEASURED,
+) -> Question:
+    """Put a question, with the host as the first member.
+
+    Raises ValueError for no members, two of the same id, or a context or concurrency below one.
+    """
+    if context < 1 or concurrency < 1:
+        message = "context and concurrency are at least one"
+        raise ValueError(message)
     if not members:
         message = "a plan needs at least the host"
         raise ValueError(message)
@@ -56,10 +76,20 @@ def sort_members(members: Sequence[Candidate]) -> tuple[tuple[Candidate, ...], t
         message = "two members have the same id"
         raise ValueError(message)
     places = [0, *sorted(range(1, len(members)), key=lambda place: members[place].member)]
-    return tuple(_bound(members[place]) for place in places), tuple(places)
+    return Question(
+        spec=spec,
+        members=tuple(bound_figures(members[place]) for place in places),
+        arrival=tuple(places),
+        context=context,
+        concurrency=concurrency,
+        objective=objective,
+        pair_rtts={
+            pair: rtt for pair, rtt_ms in pair_rtts.items() if (rtt := _within(rtt_ms, 0.0, LONGEST_RTT_MS)) is not None
+        },
+    )
 
 
-def _bound(one: Candidate) -> Candidate:
+def bound_figures(one: Candidate) -> Candidate:
     """Figures that no computer has, which another computer may well send, count as not measured."""
     able = one.capability
     room = able.room_bytes

@@ -62,13 +62,22 @@ def hop_ticks(network: Network, ring: Order) -> int:
     return network.price_us(ring) * TICKS_PER_MS // 2000
 
 
-def solve(question: Question) -> Solution | NoFit | TooMany:
-    """The best division of the cheapest order in which any fits."""
+def work_out(question: Question) -> Workings:
+    """The costs and the network of a question."""
+    return Workings(question=question, costs=build_costs(question), network=build_network(question))
+
+
+def solve(question: Question, *, hint: bool = False) -> Solution | NoFit | TooMany:
+    """The best division of the cheapest order in which any fits.
+
+    Where the members' memory taken together is too small, a `hint` has to name the nearest
+    division of the cheapest order only, not of all.
+    """
     if len(question.members) > question.spec.blocks:
         return TooMany(question=question)
-    workings = Workings(question=question, costs=build_costs(question), network=build_network(question))
+    workings = work_out(question)
     if workings.costs.members <= EXACT_MEMBERS:
-        return _solve_small(workings)
+        return _solve_small(workings, hint=hint)
     return _solve_large(workings)
 
 
@@ -76,7 +85,7 @@ def solve_along(question: Question, ring: Order) -> Solution | NoFit | TooMany:
     """The best division of one ring under one head: what is quick to know of a large ring."""
     if len(question.members) > question.spec.blocks:
         return TooMany(question=question)
-    workings = Workings(question=question, costs=build_costs(question), network=build_network(question))
+    workings = work_out(question)
     division = build_goal(workings, ring).solve(build_chain(workings.costs, ring))
     if division is None:
         return NoFit(workings=workings, nearest=find_nearest(workings.costs, question.arrival, [ring]))
@@ -84,22 +93,20 @@ def solve_along(question: Question, ring: Order) -> Solution | NoFit | TooMany:
     return Solution(workings=workings, placement=placement, exact=False, note="")
 
 
-def _solve_small(workings: Workings) -> Solution | NoFit:
-    costs, network = workings.costs, workings.network
-    order = find_exact_order(network)
+def _solve_small(workings: Workings, *, hint: bool) -> Solution | NoFit:
+    costs, arrival = workings.costs, workings.question.arrival
+    order = find_exact_order(workings.network)
     placement = place_order(workings, order)
-    note = ""
+    if placement is not None:
+        return Solution(workings=workings, placement=placement, exact=True, note="")
+    if costs.uniform or (hint and sum(costs.rooms) < costs.needs[-1] + costs.head_need):
+        return NoFit(workings=workings, nearest=find_nearest(costs, arrival, turn_round(order)))
+    nearest = find_nearest_of_all(costs, arrival)
+    dearer = find_fitting_order(costs, workings.network) if nearest.shortfall == 0 else None
+    placement = None if dearer is None else place_order(workings, dearer)
     if placement is None:
-        if costs.uniform:
-            return NoFit(
-                workings=workings,
-                nearest=find_nearest(costs, workings.question.arrival, turn_round(order)),
-            )
-        dearer = find_fitting_order(costs, network)
-        placement = None if dearer is None else place_order(workings, dearer)
-        note = "The cheapest order of the ring leaves no division that fits; this is the next one."
-    if placement is None:
-        return NoFit(workings=workings, nearest=find_nearest_of_all(costs, workings.question.arrival))
+        return NoFit(workings=workings, nearest=nearest)
+    note = "The cheapest order of the ring leaves no division that fits; this is the next one."
     return Solution(workings=workings, placement=placement, exact=True, note=note)
 
 
