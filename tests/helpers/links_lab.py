@@ -3,14 +3,15 @@
 import asyncio
 import secrets
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from kafila.domain.ids import MemberId
 from kafila.domain.plan import PathKind
 from kafila.network.endpoint import Endpoint
 from kafila.network.identity import DeviceIdentity
-from kafila.protocol.links import Address, Candidates, LinkEvent, PathChanged, Peer, RelaySeat
+from kafila.network.link import Link
+from kafila.protocol.links import Address, Candidates, Channel, LinkEvent, LinkUp, PathChanged, Peer, RelaySeat
 from kafila.protocol.rendezvous_limits import Limits
 from kafila.protocol.rendezvous_relay import RelayMachine, Route
 
@@ -117,6 +118,12 @@ class Node:
                 self._changed.clear()
                 await self._changed.wait()
 
+    async def poll(self, happened: Callable[[], object]) -> None:
+        """Wait for something that no event tells of."""
+        async with asyncio.timeout(WITHIN_S):
+            while not happened():  # noqa: ASYNC110  # nobody tells of it
+                await asyncio.sleep(0.005)
+
     async def told(self, kind: type[LinkEvent], *, since: int = 0) -> LinkEvent:
         await self.until(lambda: any(isinstance(event, kind) for event in self.events[since:]))
         return next(event for event in self.events[since:] if isinstance(event, kind))
@@ -197,8 +204,27 @@ class Lab:
         self.relay.close()
 
 
+async def connect(one: Node, other: Node, *, since: int = 0) -> tuple[Link, Link]:
+    """Both ends of a link, once it is up. The other's news before `since` are old."""
+    for node, peer in ((one, other), (other, one)):
+        node.endpoint.open_link(peer.member)
+    async with asyncio.timeout(WITHIN_S):
+        here = await one.endpoint.connected(other.member)
+        await other.told(LinkUp, since=since)
+        return here, await other.endpoint.connected(one.member)
+
+
+async def exchange(here: Link, there: Link) -> None:
+    """A word in either direction."""
+    async with asyncio.timeout(WITHIN_S):
+        await here.send(Channel.DECODE, b"ping")
+        assert await there.receive(Channel.DECODE) == b"ping"
+        await there.send(Channel.DECODE, b"pong")
+        assert await here.receive(Channel.DECODE) == b"pong"
+
+
 @asynccontextmanager
-async def open_lab() -> AsyncIterator[Lab]:
+async def open_lab() -> AsyncGenerator[Lab]:
     lab = Lab()
     try:
         yield lab
@@ -209,7 +235,7 @@ async def open_lab() -> AsyncIterator[Lab]:
 def _udp_socket() -> socket.socket:
     made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     made.bind((LOOPBACK, 0))
-    made.setblocking(False)
+    made.settimeout(0)
     for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
         made.setsockopt(socket.SOL_SOCKET, option, 4 << 20)
     return made

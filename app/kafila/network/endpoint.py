@@ -9,15 +9,13 @@ its own seat at the relay or from an address that has answered an authenticated 
 """
 
 import asyncio
-import socket
 from collections.abc import Callable, Mapping
-from itertools import count
 
 from kafila.domain.errors import PeerError, UserError
 from kafila.domain.ids import MemberId
 from kafila.network.endpoint_addresses import own_addresses
 from kafila.network.endpoint_peer import KnownPeer
-from kafila.network.endpoint_seat import Seated, SeatHolder
+from kafila.network.endpoint_relay import RelaySide
 from kafila.network.endpoint_socket import UdpSocket
 from kafila.network.identity import DeviceIdentity, member_id
 from kafila.network.link import Link, LinkClosed
@@ -34,15 +32,8 @@ from kafila.protocol.links import (
     RelaySeat,
 )
 from kafila.protocol.probes import sender_tag
-from kafila.protocol.relay_frames import (
-    DELIVERED,
-    SEATED,
-    DeliveredFrame,
-    SeatedFrame,
-    decode_from_relay,
-)
+from kafila.protocol.relay_frames import DELIVERED, SEATED, DeliveredFrame
 
-SEAT_ANSWER_WITHIN_S = 3.0
 FAREWELL_GAP_S = 0.03
 FAREWELLS = 2
 MAX_BATCHES_BEFORE_TICK = 64
@@ -71,9 +62,7 @@ class Endpoint:
         self._by_slot: dict[int, KnownPeer] = {}
         self._by_tag: dict[bytes, KnownPeer] = {}
         self._by_connection: dict[bytes, tuple[KnownPeer, Session]] = {}
-        self._seat: SeatHolder | None = None
-        self._seat_answered = asyncio.Event()
-        self._frame_numbers = count(1)
+        self._relay = RelaySide(udp, self._on_relay_change)
         self._unsettled: set[KnownPeer] = set()
         self._settling: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -115,11 +104,10 @@ class Endpoint:
 
     def candidates(self) -> Candidates:
         """Where others may reach this member, as far as is known now."""
-        slot, observed = None, ()
-        if self._seat is not None and isinstance(self._seat.state, Seated):
-            slot, observed = self._seat.seat.slot, (self._seat.state.observed,)
+        seated = self._relay.seated
+        observed = () if seated is None else (seated.observed,)
         found = dict.fromkeys((*own_addresses(self._udp), *observed)) if self._direct else ()
-        return Candidates(relay_slot=slot, addresses=tuple(found)[:MAX_CANDIDATES])
+        return Candidates(relay_slot=self._relay.slot, addresses=tuple(found)[:MAX_CANDIDATES])
 
     # The seat at the relay
 
@@ -129,48 +117,22 @@ class Endpoint:
         False where it has not answered for a while; it is asked on and on all the same. Raises
         UserError where the relay's name leads nowhere.
         """
-        resolved = await self._resolve(seat.relay)
-        self.forget_seat()
-        seat = RelaySeat(relay=resolved, slot=seat.slot, key=seat.key)
-        self._seat = SeatHolder(seat, count=self._frame_numbers.__next__, now=self._loop.time())
-        self._tick()
-        try:
-            async with asyncio.timeout(SEAT_ANSWER_WITHIN_S):
-                await self._seat_answered.wait()
-        except TimeoutError:
-            return False
-        return True
+        return await self._relay.take(seat)
 
     def forget_seat(self) -> None:
         """Give the seat up: the session it belongs to is over."""
-        self._seat = None
-        self._note_seat()
+        self._relay.forget()
 
-    async def _resolve(self, address: Address) -> Address:
-        family = socket.AF_UNSPEC if self._udp.takes_ipv6 else socket.AF_INET
-        try:
-            found = await self._loop.getaddrinfo(address.host, address.port, family=family, type=socket.SOCK_DGRAM)
-        except OSError as error:
-            raise UserError(
-                title=f"{address.host} was not found",
-                advice="Check the rendezvous's address, and that this computer is online.",
-            ) from error
-        host, port, *_ = found[0][4]
-        return Address(str(host), int(port))
-
-    def _note_seat(self) -> None:
-        """Tell every edge whether there is a relay."""
-        if self._is_seated():
-            self._seat_answered.set()
-        else:
-            self._seat_answered.clear()
+    def _on_relay_change(self) -> None:
+        """Let every edge know whether there is a relay."""
+        now = self._loop.time()
         for known in self._peers.values():
-            available = self._is_seated() and known.path.slot is not None
-            known.path.edge.set_relay(available=available, now=self._loop.time())
-            self._wake(known)
+            known.path.edge.set_relay(available=self._has_relay_to(known.path.slot), now=now)
+            self._unsettled.add(known)
+        self._settle()
 
-    def _is_seated(self) -> bool:
-        return self._seat is not None and isinstance(self._seat.state, Seated)
+    def _has_relay_to(self, slot: int | None) -> bool:
+        return self._relay.seated is not None and slot is not None
 
     # Peers and links
 
@@ -198,10 +160,10 @@ class Endpoint:
         self._by_tag = {known.path.tag: known for known in everyone}
 
     def _set_peer(self, peer: Peer) -> None:
-        seated = self._is_seated()
+        relay = self._has_relay_to(peer.candidates.relay_slot)
         known = self._peers.get(peer.member)
         if known is None:
-            path = PeerPath(peer, own=self._own, carrier=self, seated=seated, direct=self._direct)
+            path = PeerPath(peer, own=self._own, carrier=self, relay=relay, direct=self._direct)
             known = self._peers[peer.member] = KnownPeer(
                 peer,
                 path,
@@ -211,7 +173,7 @@ class Endpoint:
                 on_wake=self._wake,
             )
         known.peer = peer
-        known.path.update(peer, seated=seated, now=self._loop.time())
+        known.path.update(peer, relay=relay, now=self._loop.time())
         self._wake(known)
 
     def open_link(self, member: MemberId) -> None:
@@ -265,8 +227,7 @@ class Endpoint:
 
     def send_relayed(self, datagram: bytes, slot: int) -> None:
         """See `Carrier`."""
-        if self._seat is not None:
-            self._udp.send(self._seat.relayed(slot, datagram), self._seat.seat.relay)
+        self._relay.send(datagram, slot)
 
     # What arrives
 
@@ -282,31 +243,19 @@ class Endpoint:
         if datagram[0] & 0x40:
             self._take_in_quic(datagram, self._by_address(datagram, source), now)
         elif datagram[0] in (SEATED, DELIVERED):
-            if self._seat is not None and source == self._seat.seat.relay:
-                self._take_in_relayed(datagram, now)
+            if (frame := self._relay.receive(datagram, source, now)) is not None:
+                self._take_in_relayed(frame, now)
         elif (tag := sender_tag(datagram)) is not None:
             self._take_in_probe(datagram, self._by_tag.get(tag), OverAddress(source), now)
 
-    def _take_in_relayed(self, datagram: bytes, now: float) -> None:
-        try:
-            frame = decode_from_relay(datagram)
-        except PeerError:
+    def _take_in_relayed(self, frame: DeliveredFrame, now: float) -> None:
+        known, datagram = self._by_slot.get(frame.source), frame.payload
+        if known is None:
             return
-        match frame:
-            case SeatedFrame():
-                if self._seat is not None:
-                    was_seated = self._is_seated()
-                    self._seat.heard(frame, now)
-                    if self._is_seated() != was_seated:
-                        self._note_seat()
-            case DeliveredFrame(source=slot, payload=payload):
-                known = self._by_slot.get(slot)
-                if known is None:
-                    return
-                if payload[0] & 0x40:
-                    self._take_in_quic(payload, known, now)
-                elif sender_tag(payload) == known.path.tag:
-                    self._take_in_probe(payload, known, OverRelay(), now)
+        if datagram[0] & 0x40:
+            self._take_in_quic(datagram, known, now)
+        elif sender_tag(datagram) == known.path.tag:
+            self._take_in_probe(datagram, known, OverRelay(), now)
 
     def _take_in_probe(self, datagram: bytes, known: KnownPeer | None, route: Route, now: float) -> None:
         if known is not None:
@@ -360,12 +309,15 @@ class Endpoint:
 
     def _settle(self) -> None:
         now = self._loop.time()
-        unsettled, self._unsettled = self._unsettled, set()
-        for known in unsettled:
-            known.settle(now)
-            self._file(known)
-        self._leaving = [known for known in self._leaving if known.sessions]
-        self._set_timer()
+        try:
+            while self._unsettled:
+                known = self._unsettled.pop()
+                known.settle(now)
+                self._file(known)
+            self._leaving = [known for known in self._leaving if known.sessions]
+        finally:
+            # A mistake with one peer must not stop the clock for all.
+            self._set_timer()
 
     def _settle_all(self) -> None:
         self._unsettled.update(self._everyone())
@@ -392,8 +344,8 @@ class Endpoint:
 
     def _set_timer(self) -> None:
         due = [at for known in self._everyone() if (at := known.next_tick()) is not None]
-        if self._seat is not None:
-            due.append(self._seat.next_tick())
+        if (relay_due := self._relay.next_tick()) is not None:
+            due.append(relay_due)
         next_at = min(due, default=None)
         if self._timer is not None:
             # Firing too early costs less than setting the timer anew for every datagram.
@@ -422,12 +374,7 @@ class Endpoint:
 
     def _tick(self) -> None:
         now = self._loop.time()
-        if self._seat is not None:
-            was_seated = self._is_seated()
-            if (frame := self._seat.tick(now)) is not None:
-                self._udp.send(frame, self._seat.seat.relay)
-            if was_seated and not self._is_seated():
-                self._note_seat()
+        self._relay.tick(now)
         for known in self._everyone():
             due = known.next_tick()
             if due is not None and due <= now:

@@ -15,9 +15,6 @@ from kafila.protocol.links import MAX_MESSAGE_BYTES, Channel, LinkClosed
 class LinkDriver(Protocol):
     """What a link asks of whatever carries it."""
 
-    tx_bytes: int
-    rx_bytes: int
-
     def wake(self) -> None:
         """There is something to send, or something was taken out."""
         ...
@@ -59,13 +56,13 @@ class Link:
 
     @property
     def tx_bytes(self) -> int:
-        """Bytes sent so far, with everything that QUIC adds."""
-        return self._driver.tx_bytes
+        """Bytes of messages sent so far."""
+        return sum(outbox.sent_bytes for outbox in self.outboxes.values())
 
     @property
     def rx_bytes(self) -> int:
-        """Bytes received so far, with everything that QUIC adds."""
-        return self._driver.rx_bytes
+        """Bytes of messages received so far."""
+        return sum(inbox.received_bytes for inbox in self.inboxes.values())
 
     async def send(self, channel: Channel, message: bytes) -> None:
         """Queue a message, once the channel has room for it. Raises LinkClosed.

@@ -106,9 +106,9 @@ class Outbox:
 
     def __init__(self) -> None:
         self._parts: deque[memoryview] = deque()
-        self._sent = 0
         self._credit = CREDIT_BYTES
         self.waiting_bytes = 0
+        self.sent_bytes = 0
 
     def put(self, message: bytes) -> None:
         """Queue one message."""
@@ -123,7 +123,7 @@ class Outbox:
 
     def take(self, size: int) -> bytes:
         """Up to `size` bytes to be sent now, as far as there is credit; empty if none."""
-        size = min(size, self._credit - self._sent)
+        size = min(size, self._credit - self.sent_bytes)
         taken: list[memoryview] = []
         while size > 0 and self._parts:
             part = self._parts.popleft()
@@ -133,7 +133,7 @@ class Outbox:
             taken.append(part)
             size -= len(part)
         data = b"".join(taken)
-        self._sent += len(data)
+        self.sent_bytes += len(data)
         self.waiting_bytes -= len(data)
         return data
 
@@ -147,9 +147,14 @@ class Inbox:
         self._granted = CREDIT_BYTES
         self._next_length_at = 0
 
+    @property
+    def received_bytes(self) -> int:
+        """All that has arrived so far."""
+        return self._taken + len(self._buffer)
+
     def feed(self, data: bytes) -> None:
         """Take bytes in. Raises PeerError for more than was granted, or too long a message."""
-        if self._taken + len(self._buffer) + len(data) > self._granted:
+        if self.received_bytes + len(data) > self._granted:
             fault = "more bytes on a channel than were granted"
             raise PeerError(fault)
         self._buffer += data

@@ -136,8 +136,6 @@ class Session:
         self.connection_ids = {core.own_id}
         self.finished = False
         """Whether it can be forgotten altogether."""
-        self.tx_bytes = 0
-        self.rx_bytes = 0
         self._core = core
         self._spki_sha256 = spki_sha256
         self._edge = edge
@@ -172,7 +170,6 @@ class Session:
 
     def receive(self, datagram: bytes, now: float) -> None:
         """A datagram that is addressed to this connection."""
-        self.rx_bytes += len(datagram)
         if isinstance(self.state, Ended):
             self._farewell_is_due = True
         try:
@@ -197,7 +194,6 @@ class Session:
             if self._farewell_is_due and not datagrams:
                 datagrams = self.farewell()
             self._farewell_is_due = False
-        self.tx_bytes += sum(map(len, datagrams))
         return datagrams
 
     def farewell(self) -> list[bytes]:
@@ -286,6 +282,7 @@ class Session:
             self.end(CloseCode.WRONG_KEY, Ending.WRONG_KEY)
             return
         self.state = msgspec.structs.replace(self.state, peer_is_right=True)
+        self._core.open_streams(1 + len(Channel))
         self._core.write(RECORD_STREAM, encode_record(Hello(version=LINK_VERSION)))
 
     def _on_bytes(self, stream: int, data: bytes) -> None:

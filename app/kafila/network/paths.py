@@ -27,10 +27,9 @@ class Carrier(Protocol):
 class PeerPath:
     """The way to one peer."""
 
-    def __init__(self, peer: Peer, *, own: MemberId, carrier: Carrier, seated: bool, direct: bool) -> None:
-        slot = peer.candidates.relay_slot
-        self.edge = Edge(relay=seated and slot is not None, direct=direct, draw=lambda: secrets.randbits(64))
-        self.slot = slot
+    def __init__(self, peer: Peer, *, own: MemberId, carrier: Carrier, relay: bool, direct: bool) -> None:
+        self.edge = Edge(relay=relay, direct=direct, draw=lambda: secrets.randbits(64))
+        self.slot = peer.candidates.relay_slot
         self._own = own
         self._peer = peer.member
         self._codec = ProbeCodec(peer.probe_key, own=own, peer=peer.member)
@@ -41,12 +40,12 @@ class PeerPath:
         """The tag that the peer's probes carry."""
         return self._codec.peer_tag
 
-    def update(self, peer: Peer, *, seated: bool, now: float) -> None:
+    def update(self, peer: Peer, *, relay: bool, now: float) -> None:
         """What is known of the peer, as of now. The path in use stays."""
         self._codec = ProbeCodec(peer.probe_key, own=self._own, peer=peer.member)
         self.slot = peer.candidates.relay_slot
         self.edge.set_candidates(_usable(peer.candidates.addresses), now)
-        self.edge.set_relay(available=seated and self.slot is not None, now=now)
+        self.edge.set_relay(available=relay, now=now)
 
     def receive(self, datagram: bytes, route: Route, now: float) -> None:
         """A datagram that carries the peer's tag. What the peer did not make is passed over."""

@@ -120,6 +120,10 @@ class QuicCore(Protocol):
         """The deadline has come."""
         ...
 
+    def open_streams(self, count: int) -> None:
+        """Open our streams of the numbers below `count`, once and before anything is written."""
+        ...
+
     def write(self, stream: int, data: bytes) -> None:
         """Queue bytes on our stream of this number; lower numbers are always served first."""
         ...
@@ -353,6 +357,11 @@ class _AioquicCore:
 
     def expire(self, now: float) -> None:
         self._quic.handle_timer(now)
+
+    def open_streams(self, count: int) -> None:
+        # The library takes a stream that is opened after a higher one for a finished one.
+        for stream in range(count):
+            self.write(stream, b"")
 
     def write(self, stream: int, data: bytes) -> None:
         self._quic.send_stream_data(self._own_stream_id(stream), data)
