@@ -24,6 +24,7 @@ from kafila.gui.theme.tokens import ColourName, Colours, Role, Series, Tokens, l
 
 ICON_PX = 18
 TABULAR = QFont.Tag("tnum")
+_FIGURES = frozenset({Role.DISPLAY, Role.CODE, Role.AXIS})
 
 
 class Mode(StrEnum):
@@ -55,6 +56,7 @@ class Theme(QObject):
         self._tokens = load_tokens()
         self._looks = looks
         self._app: QApplication | None = None
+        self._places: dict[str, int] = {}
         self._pixmaps: dict[tuple[Icon, str, int, float], QPixmap] = {}
 
     @property
@@ -94,6 +96,18 @@ class Theme(QObject):
         chart = self._tokens.chart.dark if self.dark else self._tokens.chart.light
         return chart.series[place % len(chart.series)]
 
+    def series_of(self, member: str) -> Series:
+        """How a computer is drawn everywhere: places are given out as computers are first seen."""
+        return self.series(self.place_of(member))
+
+    def place_of(self, member: str) -> int:
+        """The computer's place in the list of series."""
+        return self._places.setdefault(member, len(self._places))
+
+    def forget_members(self) -> None:
+        """Another session begins: give out places anew."""
+        self._places.clear()
+
     def px(self, length: float) -> int:
         """A length that grows with the text."""
         return round(length * self._looks.text_percent / 100)
@@ -102,15 +116,17 @@ class Theme(QObject):
         """The height of a line of this size, in pixels."""
         return self.px(self._tokens.role(role).line)
 
-    def font(self, role: Role, weight: int | None = None) -> QFont:
-        """The font of a size of text; figures are equally wide."""
+    def font(self, role: Role, weight: int | None = None, *, tabular: bool = False) -> QFont:
+        """The font of a size of text. `tabular`: figures are equally wide, for values that change."""
         size = self._tokens.role(role)
         font = QFont()
         font.setFamilies([self._tokens.type.family, self._tokens.type.fallback["ar"]])
         font.setPixelSize(self.px(size.px))
         font.setWeight(QFont.Weight(weight if weight is not None else size.weight))
         font.setLetterSpacing(QFont.SpacingType.PercentageSpacing, 100 + size.tracking_percent)
-        font.setFeature(TABULAR, 1)
+        # It widens hyphens too, so names and sentences do without.
+        if tabular or role in _FIGURES:
+            font.setFeature(TABULAR, 1)
         return font
 
     def mono(self, role: Role = Role.SMALL) -> QFont:

@@ -77,7 +77,7 @@ class Button(QPushButton):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setProperty("kind", kind)
-        self.setProperty("size", size)
+        self.setProperty("scale", size)
         self.set_words(text)
         theme.changed.connect(self._restyle)
         self._restyle()
@@ -94,6 +94,13 @@ class Button(QPushButton):
             self._kind = kind
             self.setProperty("kind", kind)
             restyle(self)
+            self._restyle()
+
+    def set_icon(self, icon: Icon | None) -> None:
+        """Change the button's icon."""
+        if icon is not self._icon:
+            self._icon = icon
+            self.set_words(self.accessibleName())
             self._restyle()
 
     def flash(self, text: str) -> None:
@@ -142,7 +149,7 @@ class IconButton(QPushButton):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setProperty("kind", kind)
-        self.setProperty("size", size)
+        self.setProperty("scale", size)
         self.setProperty("shape", "icon")
         self.set_name(name)
         theme.changed.connect(self._restyle)

@@ -2,7 +2,8 @@
 
 from typing import TypeVar
 
-from PySide6.QtCore import QMargins, Qt
+from PySide6.QtCore import QMargins, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from kafila.gui.theme import Icon, Role, Theme
@@ -66,6 +67,42 @@ class IconLabel(QLabel):
         self.setPixmap(self._theme.pixmap(*self._shown))
 
 
+class Dot(QWidget):
+    """A small round mark in a colour by name or value; None: hollow, of what is missing."""
+
+    def __init__(self, theme: Theme, colour: ColourName | None) -> None:
+        super().__init__()
+        self._theme = theme
+        self._name: ColourName | None = colour
+        self._value = ""
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def set_colour(self, value: str) -> None:
+        """Use a colour of the series."""
+        self._value = value
+        self.update()
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        """Small."""
+        return QSize(self._theme.px(10), self._theme.px(10))
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002, N802
+        """Draw it."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        if self._value or self._name is not None:
+            painter.setPen(Qt.PenStyle.NoPen)
+            name = self._name or "text_muted"
+            painter.setBrush(QColor(self._value) if self._value else self._theme.colour(name))
+        else:
+            pen = QPen(self._theme.colour("border_strong"), 1.25)
+            pen.setDashPattern([2, 1.6])
+            painter.setPen(pen)
+        painter.drawEllipse(box)
+        painter.end()
+
+
 class Tile(QFrame):
     """An icon on a soft square: the picture at the start of a row or a card."""
 
@@ -76,11 +113,14 @@ class Tile(QFrame):
         colour: ColourName = "text_muted",
         ground: ColourName = "sunken",
         side: int = 36,
+        *,
+        disc: bool = False,
     ) -> None:
         super().__init__()
         self._theme = theme
         self._ground: ColourName = ground
         self._side = side
+        self._disc = disc
         self._icon = IconLabel(theme, icon, colour, round(side / 2))
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -100,7 +140,8 @@ class Tile(QFrame):
         side = self._theme.px(self._side)
         self.setFixedSize(side, side)
         ground = self._theme.colours.named(self._ground)
-        self.setStyleSheet(f"Tile {{ background: {ground}; border-radius: {self._theme.px(9)}px; }}")
+        radius = side // 2 if self._disc else self._theme.px(9)
+        self.setStyleSheet(f"Tile {{ background: {ground}; border-radius: {radius}px; }}")
 
 
 class Empty(Card):

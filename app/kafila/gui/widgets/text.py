@@ -4,6 +4,7 @@ from enum import StrEnum
 from html import escape
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QTextDocumentFragment
 from PySide6.QtWidgets import QLabel, QSizePolicy
 
 from kafila.gui.theme import Role, Theme
@@ -74,6 +75,7 @@ class Text(QLabel):
         elif text != self.text() or self.textFormat() is not Qt.TextFormat.PlainText:
             self.setTextFormat(Qt.TextFormat.PlainText)
             self.setText(text)
+            self.setAccessibleName(text)
 
     def set_html(self, html: str) -> None:
         """Show our own markup: <b> is the weight of names and values."""
@@ -83,7 +85,15 @@ class Text(QLabel):
         html = html.replace("<b>", '<span style="font-weight:600">').replace("</b>", "</span>")
         line = self._theme.line(self._role)
         self.setTextFormat(Qt.TextFormat.RichText)
+        self.setAccessibleName(QTextDocumentFragment.fromHtml(html).toPlainText())
         self.setText(f'<p style="margin:0; line-height:{line}px">{html}</p>' if self._wrap else html)
+
+    def words(self) -> str:
+        """What is shown, without markup."""
+        if self.textFormat() is Qt.TextFormat.PlainText:
+            return self.text()
+        document = QTextDocumentFragment.fromHtml(self.text())
+        return document.toPlainText()
 
     def set_tone(self, tone: Tone) -> None:
         """Change the colour by meaning."""

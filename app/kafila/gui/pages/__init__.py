@@ -1,0 +1,1 @@
+"""The pages of the window. Each is made with (theme, send), fed whole snapshots, and sends commands."""
