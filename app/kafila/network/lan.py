@@ -9,7 +9,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Awaitable, Iterable, Sequence
-from typing import Protocol, Self, cast
+from typing import Any, Self, cast
 
 import aiohttp
 import zeroconf
@@ -43,20 +43,10 @@ _NETWORK_FAULTS = (OSError, RuntimeError, zeroconf.Error)
 logging.getLogger("zeroconf").setLevel(logging.CRITICAL)
 
 
-class _Responder(Protocol):
-    """What we use of AsyncZeroconf and its own types leave half unsaid."""
-
-    async def async_register_service(
-        self, info: AsyncServiceInfo, *, cooperating_responders: bool
-    ) -> Awaitable[None]: ...
-    async def async_update_service(self, info: AsyncServiceInfo) -> Awaitable[None]: ...
-    async def async_close(self) -> None: ...
-
-
 class Announcement:
     """Tells the local network that a session with this nameplate has its rendezvous here."""
 
-    def __init__(self, responder: _Responder | None, info: AsyncServiceInfo) -> None:
+    def __init__(self, responder: AsyncZeroconf | None, info: AsyncServiceInfo) -> None:
         """Use `start`."""
         self._responder = responder
         self._info = info
@@ -79,7 +69,7 @@ class Announcement:
         if hosts is None:
             hosts = [address.host for address in lan_addresses(port)]
         info = _describe(os.urandom(6).hex(), nameplate, port, hosts)
-        announcement = cls(cast("_Responder | None", _open_zeroconf(interfaces)), info)
+        announcement = cls(_open_zeroconf(interfaces), info)
         await announcement._spread(is_new=True)
         return announcement
 
@@ -103,12 +93,13 @@ class Announcement:
     async def _spread(self, *, is_new: bool) -> None:
         if self._responder is None:
             return
+        responder = cast("Any", self._responder)  # Its own types leave half of this unsaid.
         try:
             if is_new:
                 # The name is random: there is nobody to ask whether it is taken.
-                self._spreading = await self._responder.async_register_service(self._info, cooperating_responders=True)
+                self._spreading = await responder.async_register_service(self._info, cooperating_responders=True)
             else:
-                self._spreading = await self._responder.async_update_service(self._info)
+                self._spreading = await responder.async_update_service(self._info)
         except _NETWORK_FAULTS as error:
             log.info("the session is not announced on this network: %s", type(error).__name__)
             await self.stop()
@@ -157,10 +148,12 @@ async def _has_nameplate(session: aiohttp.ClientSession, address: Address, namep
         async with session.get(f"http://{address}/nameplate/{nameplate}", allow_redirects=False) as answer:
             if answer.status != 200:
                 return False
-            decode_nameplate_here(await answer.content.read(_MAX_ANSWER_BYTES))
+            here = decode_nameplate_here(await answer.content.read(_MAX_ANSWER_BYTES))
     except (aiohttp.ClientError, OSError, ValueError, PeerError):
         # Whatever else listens there may say what it likes.
         return False
+    # Another version counts as found: connecting to it says in words what is the matter.
+    log.info("found a rendezvous that speaks version %d", here.kafila_rendezvous)
     return True
 
 

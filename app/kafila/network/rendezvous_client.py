@@ -266,16 +266,14 @@ class RendezvousClient:
         return exchange
 
     async def _run(self) -> None:
-        async with aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_DIAL_WITHIN_S)
-        ) as session:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as session:
             while not self._is_closing:
                 try:
-                    async with session.ws_connect(
-                        f"http://{self.address}/signal",
-                        max_msg_size=MAX_SIGNAL_BYTES,
-                    ) as socket:
-                        await self._converse(socket)
+                    async with asyncio.timeout(_DIAL_WITHIN_S):
+                        socket = await session.ws_connect(
+                            f"http://{self.address}/signal", max_msg_size=MAX_SIGNAL_BYTES
+                        )
+                    await self._converse(socket)
                 except (aiohttp.ClientError, OSError) as error:
                     log.debug("reaching the rendezvous: %s", type(error).__name__)
                     if not self._welcomed.done():
@@ -283,7 +281,8 @@ class RendezvousClient:
                         return
                 if self._is_closing:
                     return
-                await asyncio.sleep(retry_delay_s(self._attempt, random.random()))  # noqa: S311 - spreads load
+                chance = random.random()  # noqa: S311 - spreads clients, hides nothing
+                await asyncio.sleep(retry_delay_s(self._attempt, chance))
                 self._attempt += 1
 
     async def _converse(self, socket: aiohttp.ClientWebSocketResponse) -> None:
@@ -305,11 +304,15 @@ class RendezvousClient:
         finally:
             self._machine.disconnected()
             self._perform()
+            await self._close_socket(socket)
 
     async def _write(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         outgoing = self._outgoing
         while (data := await outgoing.get()) is not None:
             await socket.send_bytes(data)
+        await self._close_socket(socket)
+
+    async def _close_socket(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_WITHIN_S):
                 await socket.close()

@@ -20,23 +20,23 @@ _CLOSE_WITHIN_S = 1.0
 
 
 class _Connection:
-    """A WebSocket, and what waits to be sent on it. None in the queue closes it."""
+    """A WebSocket, and what waits to be sent on it; a code in the queue closes it."""
 
     def __init__(self, socket: web.WebSocketResponse, transport: asyncio.Transport) -> None:
         self.socket = socket
-        self.outgoing: asyncio.Queue[bytes | None] = asyncio.Queue(_MAX_QUEUED)
+        self.outgoing: asyncio.Queue[bytes | WSCloseCode] = asyncio.Queue(_MAX_QUEUED)
         self._transport = transport
 
-    def put(self, data: bytes | None) -> None:
+    def put(self, data: bytes | WSCloseCode) -> None:
         try:
             self.outgoing.put_nowait(data)
         except asyncio.QueueFull:
             self._transport.abort()
 
     async def write(self) -> None:
-        while (data := await self.outgoing.get()) is not None:
+        while isinstance(data := await self.outgoing.get(), bytes):
             await self.socket.send_bytes(data)
-        await self.socket.close(code=WSCloseCode.POLICY_VIOLATION)
+        await self.socket.close(code=data)
 
 
 class Signalling:
@@ -75,12 +75,12 @@ class Signalling:
                 connection.put(data)
             case Drop(reason=reason):
                 log.info("connection %d dropped: %s", effect.connection, reason)
-                connection.put(None)
+                connection.put(WSCloseCode.POLICY_VIOLATION)
 
     def close_all(self) -> None:
         """Close every connection, after what waits on it."""
         for connection in self._connections.values():
-            connection.put(None)
+            connection.put(WSCloseCode.GOING_AWAY)
 
     async def _signal(self, request: web.Request) -> web.StreamResponse:
         # Only a web page in a browser says where it comes from, and no page has business here.
