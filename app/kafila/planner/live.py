@@ -8,7 +8,7 @@ import msgspec
 from kafila.domain.capability import Capability
 from kafila.domain.ids import MemberId
 from kafila.domain.model import ModelSpec
-from kafila.domain.plan import Plan, Refusal, Share
+from kafila.domain.plan import Plan, Refusal, Share, Tier
 from kafila.planner.by_hand import hold_to
 from kafila.planner.costs import TICKS_PER_MS
 from kafila.planner.plan import answer
@@ -40,21 +40,27 @@ def replan(question: Question, plan: Plan, stage_ms: Mapping[MemberId, float]) -
 
 def calibrate(question: Question, plan: Plan, stage_ms: Mapping[MemberId, float]) -> Question:
     """The same question with the speeds that would have predicted these stages."""
+    costs = work_out(question).costs
 
-    def correct(one: Candidate) -> Candidate:
+    def correct(place: int, one: Candidate) -> Candidate:
         measured_ms = stage_ms.get(one.member, 0.0)
         if not measured_ms > 0:
             return one
-        able = _correct(question.spec, one.capability, plan.share_of(one.member), measured_ms)
+        share = plan.share_of(one.member)
+        ticks = costs.stage_ticks(place, share.first, share.end, head=share.head)
+        predicted_ms = ticks / TICKS_PER_MS if costs.tier is Tier.FULL else None
+        able = _correct(question.spec, one.capability, share, predicted_ms=predicted_ms, measured_ms=measured_ms)
         return bound_figures(replace(one, capability=able))
 
-    return replace(question, members=tuple(correct(one) for one in question.members))
+    return replace(question, members=tuple(correct(place, one) for place, one in enumerate(question.members)))
 
 
-def _correct(spec: ModelSpec, able: Capability, share: Share, measured_ms: float) -> Capability:
+def _correct(
+    spec: ModelSpec, able: Capability, share: Share, *, predicted_ms: float | None, measured_ms: float
+) -> Capability:
     bandwidth, flops = able.bandwidth_bytes_s, able.flops_s
-    if share.stage_ms is not None and bandwidth is not None and flops is not None:
-        faster = share.stage_ms / measured_ms
+    if predicted_ms and bandwidth is not None and flops is not None:
+        faster = predicted_ms / measured_ms
         return msgspec.structs.replace(able, bandwidth_bytes_s=bandwidth * faster, flops_s=flops * faster)
     # Nothing was predicted, so all of the time is put down to reading the weights.
     read = sum(spec.block_bytes[share.first : share.end]) + (spec.head_bytes if share.head else 0)
