@@ -266,6 +266,7 @@ class Session:
                 log.info("the link with %s is over: %s", member, group.exceptions[0])
             except* PeerError as group:
                 log.warning("%s broke the protocol: %s", member, group.exceptions[0])
+            _stay_cancelled()
             await asyncio.sleep(SAMPLE_S)
 
     async def _converse(self, link: Link, queue: asyncio.Queue[bytes]) -> None:
@@ -453,6 +454,13 @@ class Session:
         """Stop an answer."""
         if self._head is not None:
             self._head.stop(asker, stop)
+
+
+def _stay_cancelled() -> None:
+    """Go on being cancelled: a TaskGroup forgets it where an error came at the same moment."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def _address(text: str | None) -> Address | None:
