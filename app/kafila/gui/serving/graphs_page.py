@@ -18,7 +18,7 @@ from kafila.gui.serving.ring_look import EdgeState, look
 from kafila.gui.serving.rooms import rooms
 from kafila.gui.serving.sampling import Sample
 from kafila.gui.serving.series import SeriesBook
-from kafila.gui.serving.small import Bar, EdgeLine, SeriesLine, show_status
+from kafila.gui.serving.small import EdgeLine, SeriesLine, show_status
 from kafila.gui.serving.tables import HoverCard, Table
 from kafila.gui.theme import Icon, Role, Theme
 from kafila.gui.widgets import (
@@ -29,6 +29,7 @@ from kafila.gui.widgets import (
     row,
 )
 from kafila.gui.widgets.choices import Segments
+from kafila.gui.widgets.meters import ShareBar
 
 SPANS_S: tuple[float | None, ...] = (60.0, 600.0, None)
 POINTS = 150
@@ -207,7 +208,7 @@ class GraphsPage(LiveGraphs):
         self.hops.start()
         names = [name for _, name in shape]
         for _, name in shape:
-            self.memory.add(name, Bar(self.theme, name))
+            self.memory.add(name, ShareBar(self.theme, 8))
         if len(shape) > 1:
             for here, there in zip(names, (*names[1:], names[0]), strict=True):
                 self.hops.add(f"{here} → {there}", EdgeLine(self.theme, EdgeState.CONNECTING))
@@ -218,8 +219,8 @@ class GraphsPage(LiveGraphs):
             room = self._rooms.get(one.member)
             colour = self.theme.series(self.book.place(one.member)).colour
             bar = self.memory.middle(line)
-            if isinstance(bar, Bar):
-                bar.show_share(one.resident_weight_bytes / (room or largest), colour)
+            if isinstance(bar, ShareBar):
+                bar.show_share(one.resident_weight_bytes / (room or largest), colour=colour)
             self.memory.say(line, memory(one.resident_weight_bytes, room))
         flows = {edge.from_member: edge.bytes_per_s for edge in serving.edges}
         for line, edge in enumerate(look(serving, self.book).edges):

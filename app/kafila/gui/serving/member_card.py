@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QMargins, QPoint, Qt
-from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent
+from PySide6.QtCore import QMargins, QPoint, Qt, Signal
+from PySide6.QtGui import QCloseEvent, QColor, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QVBoxLayout, QWidget
 
 from kafila.domain.ids import MemberId
@@ -54,6 +54,8 @@ def facts(serving: Serving, member: MemberId, *, me: MemberId, room_bytes: int |
 
 class MemberCard(QFrame):
     """A popup with the facts of one computer. Escape or a click elsewhere closes it."""
+
+    closed = Signal()
 
     def __init__(self, theme: Theme, shown: CardFacts, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
@@ -170,6 +172,11 @@ class MemberCard(QFrame):
             self.close()
         else:
             super().keyPressEvent(event)
+
+    def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802
+        """Tell, so that the focus can go back to where it was."""
+        super().closeEvent(event)
+        self.closed.emit()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002, N802
         """Draw the soft shadow round the card."""

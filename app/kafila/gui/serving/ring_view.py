@@ -29,6 +29,7 @@ REDRAW_MS = 250
 LIGHTS = 6
 GLOW = 6.0
 ROOM_FOR_LABELS = 520
+HEIGHT_FOR_LABELS = 360
 _STEPS = {Qt.Key.Key_Right: 1, Qt.Key.Key_Down: 1, Qt.Key.Key_Left: -1, Qt.Key.Key_Up: -1}
 
 
@@ -128,7 +129,8 @@ class RingView(QWidget):
 
     @property
     def _labels(self) -> bool:
-        return self.width() >= self._theme.px(ROOM_FOR_LABELS)
+        wide = self.width() >= self._theme.px(ROOM_FOR_LABELS)
+        return wide and self.height() >= self._theme.px(HEIGHT_FOR_LABELS)
 
     def _follow(self, pace: Pace, *, still: bool) -> None:
         """Send off lights for new tokens, unless there is nowhere to go."""

@@ -1,14 +1,14 @@
 """Small things that the pages of a session share: dots, dashes, thin bars, the status pill."""
 
 from PySide6.QtCore import QCoreApplication, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from kafila.domain.snapshot import Serving
 from kafila.gui.serving.plots import dashes
 from kafila.gui.serving.ring_look import EdgeState
 from kafila.gui.serving.ring_paint import edge_pen
-from kafila.gui.theme import Icon, Theme
+from kafila.gui.theme import Icon, Role, Theme
 from kafila.gui.widgets import Pill, PillKind
 
 
@@ -93,42 +93,78 @@ class EdgeLine(QWidget):
         painter.end()
 
 
-class Bar(QWidget):
-    """A thin bar that is full to a share."""
+class HeadBadge(QWidget):
+    """The sign of the computer that leads."""
 
-    def __init__(self, theme: Theme, name: str) -> None:
+    def __init__(self, theme: Theme, side: int = 18) -> None:
         super().__init__()
         self._theme = theme
-        self._share = 0.0
-        self._colour = ""
-        self.setAccessibleName(name)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._side = side
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        """As long as there is room."""
-        return QSize(self._theme.px(80), self._theme.px(8))
-
-    def show_share(self, share: float, colour: str) -> None:
-        """How full it is, and in which colour."""
-        share = min(max(share, 0.0), 1.0)
-        if (share, colour) != (self._share, self._colour):
-            self._share, self._colour = share, colour
-            self.update()
+        """A small disc."""
+        return QSize(self._theme.px(self._side), self._theme.px(self._side))
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002, N802
         """Draw it."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        round_by = self.height() / 2
-        painter.setBrush(self._theme.colour("busy_track"))
-        painter.drawRoundedRect(self.rect(), round_by, round_by)
-        if self._share > 0:
-            width = max(float(self.height()), self.width() * self._share)
-            rtl = self.layoutDirection() is Qt.LayoutDirection.RightToLeft
-            left = self.width() - width if rtl else 0.0
-            painter.setBrush(QColor(self._colour))
-            painter.drawRoundedRect(QRectF(left, 0, width, self.height()), round_by, round_by)
+        painter.setBrush(self._theme.colour("head"))
+        painter.drawEllipse(QRectF(self.rect()))
+        inner = self._side * 0.66
+        icon = self._theme.pixmap(Icon.LANTERN, "on_lantern", inner, self.devicePixelRatioF())
+        half = icon.deviceIndependentSize() / 2
+        middle = QPointF(self.width() / 2, self.height() / 2)
+        painter.drawPixmap(middle - QPointF(half.width(), half.height()), icon)
+        painter.end()
+
+
+class TitleButton(QAbstractButton):
+    """The name of what is in view, elided, with a mark that more can be chosen."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleDescription(self.tr("Opens the list of conversations"))
+
+    def show_title(self, title: str) -> None:
+        """Change the name."""
+        if title != self.accessibleName():
+            self.setAccessibleName(title)
+            self.update()
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        """As much room as there is."""
+        return QSize(self._theme.px(160), self._theme.px(32))
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        """A word and the mark."""
+        return QSize(self._theme.px(80), self._theme.px(32))
+
+    def paintEvent(self, e: QPaintEvent) -> None:  # noqa: ARG002, N802
+        """Draw name and mark."""
+        px = self._theme.px
+        painter = QPainter(self)
+        font = self._theme.font(Role.SUBHEADING)
+        painter.setFont(font)
+        painter.setPen(self._theme.colour("accent_text" if self.underMouse() else "text"))
+        metrics = QFontMetricsF(font)
+        room = self.width() - px(26)
+        title = metrics.elidedText(self.accessibleName(), Qt.TextElideMode.ElideRight, room)
+        wide = metrics.horizontalAdvance(title) + 1
+        rtl = self.layoutDirection() is Qt.LayoutDirection.RightToLeft
+        left = self.width() - wide if rtl else 0.0
+        flags = Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
+        painter.drawText(QRectF(left, 0, wide, self.height()), flags, title)
+        mark = self._theme.pixmap(Icon.CHEVRON_DOWN, "text_muted", 16, self.devicePixelRatioF())
+        x = left - px(22) if rtl else left + wide + px(6)
+        painter.drawPixmap(QPointF(x, (self.height() - px(16)) / 2), mark)
         painter.end()
 
 

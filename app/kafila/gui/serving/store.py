@@ -36,6 +36,7 @@ class TroubleKind(StrEnum):
     """A later Kafila wrote it; it stays as it is."""
     NOT_KEPT = "not-kept"
     NOT_DELETED = "not-deleted"
+    NOT_EXPORTED = "not-exported"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
