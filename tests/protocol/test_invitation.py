@@ -178,6 +178,16 @@ def test_every_two_words_swapped_are_noticed(made: Code, one: int, other: int) -
     assert misread("-".join(parts)) == WrongCheck()
 
 
+@pytest.mark.parametrize(("one", "other"), [(0, 1), (0, 2), (1, 2)])
+def test_even_the_words_that_differ_in_every_bit_are_noticed_when_swapped(one: int, other: int) -> None:
+    places = [5, 5, 5]
+    places[one], places[other] = 0, 2047
+    number = (places[0] << 22) + (places[1] << 11) + places[2]
+    parts = make_code(47, number.to_bytes(5, "big"), WORDS).spoken().split("-")
+    parts[one + 1], parts[other + 1] = parts[other + 1], parts[one + 1]
+    assert misread("-".join(parts)) == WrongCheck()
+
+
 @given(st.integers(1, 999_999_999), st.integers(0, 8), st.integers(1, 9), st.binary(min_size=5, max_size=5))
 def test_every_wrong_digit_of_a_small_number_is_noticed(
     nameplate: int, digit: int, change: int, entropy: bytes

@@ -212,6 +212,25 @@ def test_a_host_that_opens_its_commitment_to_something_else_is_refused(committed
         joining.receive(cheating.prove())
 
 
+def test_names_that_were_not_cleaned_by_their_sender_are_cleaned_here() -> None:
+    dirty = "Up\u202edown\x1b\n" + "x" * 500
+    committed = commitment("joiner", NONCE, MINE)
+    scripted = ScriptedJoiner(47, SECRET, commits_to=committed, proves=[MINE, NONCE, {"name": dirty}])
+    hosting = host(CODE)
+    at_host = hosting.receive(scripted.prove(reply(hosting.receive(scripted.hello))))
+    assert isinstance(at_host, PairedJoiner)
+    proves: list[object] = [MINE, NONCE, {"name": dirty}, dirty, dirty]
+    scripted_back = ScriptedHost(47, SECRET, commits_to=commitment("host", NONCE, MINE), proves=proves)
+    joining = joiner(CODE)
+    joining.receive(scripted_back.answer(joining.hello))
+    at_joiner = joining.receive(scripted_back.prove())
+    assert isinstance(at_joiner, PairedHost)
+    for shown in (at_host.machine.name, at_joiner.machine.name, at_joiner.group, at_joiner.model):
+        assert shown.startswith("Up down x")
+        assert shown.isprintable()
+        assert len(shown) <= 80
+
+
 def test_nobody_is_paired_with_its_own_key() -> None:
     twin = person("Kitchen laptop").spki_sha256
     hosting, scripted = host(CODE), scripted_joiner(commitment("joiner", NONCE, twin), spki=twin)
