@@ -245,8 +245,22 @@ async def test_another_version_is_told_so_before_it_is_let_go() -> None:
         assert (await line.receive(20)).type is aiohttp.WSMsgType.CLOSE
 
 
-async def test_welcome_names_the_relay_port_of_the_address_that_was_reached() -> None:
-    server = await RendezvousServer.open([Address("127.0.0.1", 0), Address("::1", 0)])
+def can_bind(host: str) -> bool:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((host, 0))
+        except OSError:
+            return False
+        return True
+
+
+@pytest.mark.parametrize("second", ["127.0.0.1", "::1"])
+async def test_welcome_names_the_relay_port_of_the_address_that_was_reached(second: str) -> None:
+    if not can_bind(second):
+        pytest.skip(f"this computer has no address {second}")
+    server = await RendezvousServer.open([Address("127.0.0.1", 0), Address(second, 0)])
+    assert len(server.addresses) == 2
     async with aiohttp.ClientSession() as client:
         for address in server.addresses:
             async with client.ws_connect(f"http://{address}/signal") as line:

@@ -97,6 +97,19 @@ async def test_aioice_is_answered_from_the_address_it_asks_for(change: int, host
         assert Address(*there.attributes["OTHER-ADDRESS"]) == own
 
 
+@two_addresses
+async def test_two_addresses_with_ports_of_their_own_lend_them_to_each_other() -> None:
+    async with serving("127.0.0.1") as one, serving("127.0.0.1") as two:
+        ports = [one.addresses[0].port, two.addresses[0].port]
+    listen = [Address("127.0.0.1", ports[0]), Address("127.0.0.2", ports[1])]
+    server = await RendezvousServer.open(listen)
+    async with asking() as asker:
+        answer, source = await asker.ask(listen[0], 4)
+        assert source == Address("127.0.0.2", ports[0])
+        assert Address(*answer.attributes["OTHER-ADDRESS"]) == listen[1]
+    await server.close()
+
+
 PYSTUN = """
 import stun, sys
 print(*stun.get_ip_info(sys.argv[1], int(sys.argv[2]), "127.0.0.1", int(sys.argv[3])), sep="|")

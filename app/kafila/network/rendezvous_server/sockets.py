@@ -1,5 +1,6 @@
 """The rendezvous's sockets: for every address TCP and UDP with the same port number."""
 
+import contextlib
 import errno
 import socket
 from collections.abc import Callable, Sequence
@@ -116,8 +117,9 @@ def _bind(address: Address, kind: socket.SocketKind) -> socket.socket:
         if kind == socket.SOCK_STREAM:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         else:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _UDP_BUFFER_BYTES)
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UDP_BUFFER_BYTES)
+            with contextlib.suppress(OSError):  # Some systems cap it and say so; smaller ones work.
+                bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _UDP_BUFFER_BYTES)
+                bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UDP_BUFFER_BYTES)
         bound.bind(where)
         if kind == socket.SOCK_STREAM:
             bound.listen(_BACKLOG)
