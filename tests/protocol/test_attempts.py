@@ -1,6 +1,6 @@
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from kafila.protocol.attempts import (
     CONFIRM_WITHIN_S,
@@ -121,6 +121,7 @@ class AnyUse(RuleBasedStateMachine):
         if refused is None:
             self.open[self.next_exchange] = (remote, self.now_s)
         assert (refused == ENDED) == (self.failed >= MAX_FAILURES)
+        self.check()
 
     @precondition(lambda self: bool(self.open))
     @rule(data=st.data(), right=st.booleans())
@@ -132,18 +133,21 @@ class AnyUse(RuleBasedStateMachine):
         else:
             self.attempts.fail(exchange)
             self.failed += 1
+        self.check()
 
     @rule(passed_s=st.sampled_from([0.5, 12.0, 31.0, 700.0]))
     def wait(self, passed_s: float) -> None:
         self.now_s += passed_s
         self.attempts.expire(self.now_s)
         self.expire_model()
+        self.check()
 
     @rule()
     def renew(self) -> None:
         self.attempts.renew()
         self.open.clear()
         self.failed = 0
+        self.check()
 
     def expire_model(self) -> None:
         over = [e for e, (_, begun_s) in self.open.items() if begun_s + CONFIRM_WITHIN_S <= self.now_s]
@@ -151,12 +155,8 @@ class AnyUse(RuleBasedStateMachine):
             del self.open[exchange]
         self.failed += len(over)
 
-    @invariant()
-    def burned_exactly_after_five_failures(self) -> None:
+    def check(self) -> None:
         assert self.attempts.burned == (self.failed >= MAX_FAILURES)
-
-    @invariant()
-    def few_are_open_for_each_remote(self) -> None:
         remotes = [remote for remote, _ in self.open.values()]
         assert all(remotes.count(remote) <= MAX_OPEN_PER_REMOTE for remote in remotes)
 
