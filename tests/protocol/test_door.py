@@ -131,8 +131,12 @@ def test_breaking_the_protocol_is_a_failed_guess_without_an_answer(data: bytes) 
     at.open(47)
     for number in range(MAX_FAILURES):
         at.knock(number, f"remote {number}")
-        assert at.receive(number, data, 0.0) == Closed()
-        assert at.receive(number, data, 0.0) == Closed()
+        broken = at.receive(number, data, 0.0)
+        assert broken == Closed()
+        assert isinstance(broken, Closed)
+        assert broken.fault
+        again = at.receive(number, data, 0.0)
+        assert again == Closed()
     assert at.burned
 
 

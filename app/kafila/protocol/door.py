@@ -29,6 +29,8 @@ class Closed:
     """Send the reply, if there is one, and hang up."""
 
     reply: bytes | None = field(default=None, repr=False)
+    fault: str | None = field(default=None, compare=False)
+    """How the caller broke the protocol, for the log."""
 
 
 DoorAnswer = GoOn | PairedJoiner | Closed
@@ -133,9 +135,9 @@ class Door:
     def _talk(self, exchange: int, caller: HostExchange, data: bytes) -> DoorAnswer:
         try:
             outcome = caller.receive(data)
-        except PeerError:
+        except PeerError as error:
             self.hang_up(exchange)
-            return Closed()
+            return Closed(fault=error.fault)
         match outcome:
             case GoOn():
                 return outcome
