@@ -8,13 +8,13 @@ from pathlib import Path
 from types import FrameType
 
 import qasync
-from PySide6.QtCore import QByteArray, QLocale, QObject, QSocketNotifier, QTranslator
+from PySide6.QtCore import QByteArray, QObject, QSocketNotifier
 from PySide6.QtWidgets import QApplication
 
-from kafila.assets import asset
 from kafila.domain.ids import MemberId
 from kafila.domain.snapshot import Snapshot
 from kafila.gui.bridge import EngineProcess
+from kafila.gui.language import install_language
 from kafila.gui.pages.frame import Send
 from kafila.gui.preferences import keep_preferences, read_preferences
 from kafila.gui.serving.graphs_page import GraphsPage
@@ -56,18 +56,6 @@ class Signals(QObject):
             signal.signal(number, handler)
         self._reader.close()
         self._writer.close()
-
-
-def install_translation(app: QApplication) -> QTranslator:
-    """The person's language, or English: even English needs its plural forms."""
-    if QLocale().language() is QLocale.Language.C:
-        QLocale.setDefault(QLocale(QLocale.Language.English))
-    translator = QTranslator(app)
-    folder = str(asset("translations"))
-    if not translator.load(QLocale(), "kafila", "_", folder):
-        translator.load("kafila_en", folder)
-    app.installTranslator(translator)
-    return translator
 
 
 class GroupBook(SeriesBook):
@@ -113,7 +101,7 @@ def run_app(profile: str | None, engine_command: Sequence[str], data_folder: Pat
     app.setApplicationDisplayName(f"Kafila ({profile})" if profile else "Kafila")
     app.setDesktopFileName("org.kafila.Kafila")
     app.setQuitOnLastWindowClosed(False)
-    install_translation(app)
+    install_language(app)
     with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(app)) as runner:
         return runner.run(live(app, engine_command, data_folder))
 

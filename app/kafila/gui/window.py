@@ -79,6 +79,8 @@ class Window(QWidget):
     def __init__(self, theme: Theme, send: Send, make_session_pages: Callable[[Theme, Send], SessionPages]) -> None:
         super().__init__()
         self.setObjectName("window")
+        # The window itself has the focus at first: no button looks chosen before a key is pressed.
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.theme = theme
         self._send_on = send
@@ -119,6 +121,7 @@ class Window(QWidget):
         help_key = QShortcut(QKeySequence(QKeySequence.StandardKey.HelpContents), self)
         help_key.activated.connect(self.rail.button(Place.HELP).click)
         self._arrange()
+        self.setFocus()
 
     def _build_pages(self) -> None:
         theme, send = self.theme, self._send

@@ -209,7 +209,7 @@ class ConversationsPage(Page):
         name, _ = self._words_of(length)
         each = conversation_bytes(self._model, length)
         self.need.show_need(self._model, each, people, self._room)
-        what = self.tr("{length} conversations, %n people at once", "", people).format(length=name)
+        what = self.tr("{length} conversations, %n [person|people] at once", "", people).format(length=name)
         total = (self._model.size_bytes or 0) + (each or 0) * people
         words = self.tr("{model} · {size} together").format(model=self._model.name, size=numbers.size(total))
         self.summarise(what, words if self._model.size_bytes else self._model.name)

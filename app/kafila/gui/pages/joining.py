@@ -115,6 +115,7 @@ class JoiningPage(Page):
             ),
         }[session.step]
         self.pill.show_as(words, PillKind.LEADS, dot=True)
+        self.pill.setVisible(session.host is not None)
         self.summarise("", lead.format(who=who))
         if session.host is not None and session.group:
             title = self.tr("{machine} is hosting {group}")

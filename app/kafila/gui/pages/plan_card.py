@@ -10,7 +10,7 @@ from kafila.domain.plan import Figures, PathKind, Plan, Refusal, Share
 from kafila.domain.snapshot import WaitingRoom
 from kafila.gui import numbers
 from kafila.gui.theme import Icon, Role, Theme
-from kafila.gui.widgets import Card, IconLabel, Line, Pill, PillKind, Text, Tile, Tone, row
+from kafila.gui.widgets import Card, IconLabel, Line, Pill, PillKind, Text, Tile, Tone, column, row
 from kafila.gui.widgets.cards import Dot
 from kafila.gui.widgets.details import Details, Facts
 from kafila.gui.widgets.layouts import stack
@@ -83,8 +83,8 @@ class PlanView(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.px(10))
-        layout.addLayout(speed)
-        layout.addWidget(self._speed_second)
+        top = column(speed, self._speed_second, spacing=0)
+        layout.addLayout(top)
         layout.addWidget(Line())
         layout.addLayout(heading)
         layout.addLayout(who)

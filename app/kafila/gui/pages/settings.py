@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QLineEdit, QVBoxLayout, QWidget
 
 from kafila import __version__
@@ -27,8 +27,9 @@ class Setting(QWidget):
     def __init__(self, theme: Theme, name: str, second: str, control: QWidget) -> None:
         super().__init__()
         self.second = Text(theme, second, Role.SMALL, Tone.MUTED, wrap=True)
+        self.second.setVisible(bool(second))
         words = stack(Text(theme, name, weight=500), self.second, spacing=0)
-        line = Columns(theme, 520, gap=16)
+        line = Columns(theme, 520, gap=16, upright=Qt.AlignmentFlag.AlignVCenter)
         line.add(words, 1)
         line.add(control, 0)
         layout = QVBoxLayout(self)

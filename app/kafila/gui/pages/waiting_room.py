@@ -37,6 +37,9 @@ from kafila.gui.widgets.layouts import Columns, stack
 from kafila.gui.widgets.notice import Asking, Notice, NoticeKind
 from kafila.gui.widgets.rows import Row, RowList
 
+MENU_WIDTH = 28
+"""What the menus of the other rows take."""
+
 
 class MemberRow(Row):
     """A computer that is in."""
@@ -243,6 +246,8 @@ class WaitingRoomPage(Page):
             if room.is_host and members[key].member != me:
                 words = self.tr("More about {machine}").format(machine=members[key].machine.name)
                 made.add_menu(words, ((self.tr("Remove…"), lambda key=key: self._ask_remove(key)),))
+            elif room.is_host:
+                made.end.addSpacing(self.theme.px(MENU_WIDTH))
             return made
 
         self.list.show_keys((*members, *newcomers), make)
@@ -282,7 +287,7 @@ class WaitingRoomPage(Page):
             "long": self.tr("long conversations"),
             "very-long": self.tr("very long conversations"),
         }[length_of(room.context).key]
-        people = self.tr("%n people at once", "", room.concurrency)
+        people = self.tr("%n [person|people] at once", "", room.concurrency)
         self.summarise(first, " · ".join((room.model, length, people)))
 
     def _ask_remove(self, key: str) -> None:

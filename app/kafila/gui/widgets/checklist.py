@@ -76,6 +76,7 @@ class _Step(QWidget):
         self.name.set_tone(Tone.MUTED if place > 0 else Tone.NORMAL)
         self.name.setFont(self._theme.font(Role.BODY, 600 if place == 0 else 500))
         self.second.set_text(second)
+        self.second.setVisible(bool(second))
         state = self.tr("done") if place < 0 else self.tr("now") if place == 0 else self.tr("later")
         self.setAccessibleName(f"{self.name.text()}, {state}. {second}")
 

@@ -1,7 +1,7 @@
 """The field that a code is typed into: it completes words, and marks the one that is wrong."""
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QFontMetricsF, QKeyEvent, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QLineEdit
 
 from kafila.gui.codes import Reading, Right, Typing, Wrong, read_code
@@ -10,6 +10,7 @@ from kafila.gui.widgets.buttons import restyle
 from kafila.protocol.misread import UnknownWord
 from kafila.protocol.words import WordList
 
+TEXT = 23
 WAVE = 3.0
 MARK_ROOM = 44
 
@@ -39,7 +40,10 @@ class CodeField(QLineEdit):
         return self._reading
 
     def _restyle(self) -> None:
-        self.setFont(self._theme.font(Role.HEADING, 600))
+        font = self._theme.font(Role.HEADING, 600)
+        font.setPixelSize(self._theme.px(TEXT))
+        font.setLetterSpacing(QFont.SpacingType.AbsoluteSpacing, 0)
+        self.setFont(font)
         self.setTextMargins(0, 0, self._theme.px(MARK_ROOM), 0)
         restyle(self)
 

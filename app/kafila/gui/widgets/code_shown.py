@@ -4,11 +4,12 @@ from html import escape
 
 import segno
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from kafila.gui.theme import Role, Theme
 
+LEAST_PERCENT = 75
 QUIET_ZONE = 10
 INK = "#14201F"
 PAPER = "#FFFFFF"
@@ -42,8 +43,17 @@ class CodeShown(QLabel):
             self.setAccessibleName(code.replace("-", ", "))
             self._restyle()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        """A long code is set a little smaller before it is broken."""
+        super().resizeEvent(event)
+        self._restyle()
+
     def _restyle(self) -> None:
-        self.setFont(self._theme.font(Role.CODE))
+        font = self._theme.font(Role.CODE)
+        least = font.pixelSize() * LEAST_PERCENT // 100
+        while font.pixelSize() > least and QFontMetrics(font).horizontalAdvance(self._code) > self.width() - 4:
+            font.setPixelSize(font.pixelSize() - 1)
+        self.setFont(font)
         faint = self._theme.colours.text_faint
         hyphen = f'<span style="font-weight:400; color:{faint}">-</span>'
         self.setText(hyphen.join(escape(part) for part in self._code.split("-")))

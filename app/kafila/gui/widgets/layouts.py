@@ -21,10 +21,17 @@ from kafila.gui.theme import Theme
 class Columns(QWidget):
     """Things side by side where there is room, else one below the other."""
 
-    def __init__(self, theme: Theme, turn_below: int, gap: int = 24) -> None:
+    def __init__(
+        self,
+        theme: Theme,
+        turn_below: int,
+        gap: int = 24,
+        upright: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignTop,
+    ) -> None:
         super().__init__()
         self._theme = theme
         self._turn_below = turn_below
+        self._alignment = upright
         self._layout = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(theme.px(gap))
@@ -38,7 +45,7 @@ class Columns(QWidget):
     def add(self, widget: QWidget, stretch: int, width: int = 0) -> None:
         """Add a column; `width` is the most it takes while side by side (0: any)."""
         self._sides.append((widget, width))
-        self._layout.addWidget(widget, stretch, Qt.AlignmentFlag.AlignTop)
+        self._layout.addWidget(widget, stretch, self._alignment)
         self._limit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
