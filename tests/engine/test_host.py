@@ -2,7 +2,17 @@
 
 from helpers.sessions import FAST, HOST, Play, guest, member_id
 from kafila.domain.capability import Capability
-from kafila.domain.commands import Admission, Admit, Ask, ChatMessage, Decline, HostSession, LeaveSession, Remove, StartRing
+from kafila.domain.commands import (
+    Admission,
+    Admit,
+    Ask,
+    ChatMessage,
+    Decline,
+    HostSession,
+    LeaveSession,
+    Remove,
+    StartRing,
+)
 from kafila.domain.errors import Problem
 from kafila.domain.ids import ConversationId, MemberId
 from kafila.domain.plan import PathKind, Plan, Refusal
@@ -41,9 +51,7 @@ from kafila.protocol.links import LinkHeard, LinkLost, LinkQuiet
 
 
 def sent(effects: list[Effect], kind: type, to: MemberId | None = None) -> list[Send]:
-    return [
-        e for e in effects if isinstance(e, Send) and isinstance(e.message, kind) and (to is None or e.to == to)
-    ]
+    return [e for e in effects if isinstance(e, Send) and isinstance(e.message, kind) and (to is None or e.to == to)]
 
 
 def forming(play: Play, others: int = 2) -> list[Effect]:

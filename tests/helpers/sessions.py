@@ -82,9 +82,7 @@ def sign(roster: Roster) -> bytes:
 class Play:
     """A state, and everything that it has asked for so far."""
 
-    state: State = field(
-        default_factory=lambda: State(me=ThisComputer(member=HOST, machine=Machine(name="Desk")))
-    )
+    state: State = field(default_factory=lambda: State(me=ThisComputer(member=HOST, machine=Machine(name="Desk"))))
     now: float = 100.0
     effects: list[Effect] = field(default_factory=list[Effect])
 

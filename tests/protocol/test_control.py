@@ -1,20 +1,18 @@
-"""Control messages: understood or refused, and names made safe to show."""
+"""Control messages: understood or refused."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafila.domain.capability import Capability, Machine
+from kafila.domain.capability import Capability
 from kafila.domain.errors import PeerError
 from kafila.protocol.control import (
     MAX_CONTROL_BYTES,
-    MAX_NAME,
     Leaving,
     Measured,
     decode_message,
     decode_sealed,
     encode_message,
-    presentable,
 )
 
 
@@ -39,15 +37,3 @@ def test_what_is_too_long_is_not_even_read() -> None:
 def test_a_sealed_message_is_no_control_message() -> None:
     with pytest.raises(PeerError):
         decode_sealed(encode_message(Leaving()))
-
-
-@given(st.text(), st.text())
-def test_a_name_is_printable_and_short(name: str, owner: str) -> None:
-    shown = presentable(Machine(name=name, owner=owner))
-    assert 0 < len(shown.name) <= MAX_NAME
-    assert len(shown.owner) <= MAX_NAME
-    assert (shown.name + shown.owner).isprintable()
-
-
-def test_a_usual_name_stays_as_it_is() -> None:
-    assert presentable(Machine(name="Küchen-Laptop", owner="Sam")).name == "Küchen-Laptop"

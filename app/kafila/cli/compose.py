@@ -69,7 +69,7 @@ class ModelShelf:
             folder = await make_demo_model(self._thread, self._store.folder(DEMO_FOLDER))
             spec = await asyncio.to_thread(lambda: read_model(folder, name=DEMO_MODEL_NAME))
         else:
-            folder = Path(model).expanduser()
+            folder = await asyncio.to_thread(Path(model).expanduser)
             spec = await asyncio.to_thread(read_model, folder)
         self._whole[spec.fingerprint] = folder
         return folder, spec

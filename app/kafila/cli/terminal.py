@@ -53,7 +53,7 @@ def run_join(arguments: argparse.Namespace) -> int:
     return _drive(arguments, _join)
 
 
-class Over(Exception):  # noqa: N818  # an end, which may be a good one
+class SessionOverError(Exception):  # an end, which may be a good one
     """The session is over, and the person has been told why."""
 
     def __init__(self, code: int) -> None:
@@ -85,27 +85,27 @@ class Terminal:
         self.commands.put_nowait(command)
 
     def serving(self) -> Serving:
-        """The ring as it was shown last. Raises Over where it does not serve any more."""
+        """The ring as it was shown last. Raises SessionOverError where it does not serve any more."""
         if self._newest is None or not isinstance(self._newest.session, Serving):
-            raise Over(EXIT_FAILED)
+            raise SessionOverError(EXIT_FAILED)
         return self._newest.session
 
     async def until_serving(self, doorkeeper: "_Doorkeeper | None" = None) -> None:
-        """Wait for the ring. Raises Over, or UserError, where it does not come."""
+        """Wait for the ring. Raises SessionOverError, or UserError, where it does not come."""
         while not isinstance((snapshot := await self._snapshots.get()).session, Serving):
             self._stop_if_over(snapshot)
             if doorkeeper is not None and isinstance(snapshot.session, WaitingRoom):
                 doorkeeper.look(snapshot.session)
 
     async def until_over(self) -> None:
-        """Wait until the session has ended. Raises Over, or UserError."""
+        """Wait until the session has ended. Raises SessionOverError, or UserError."""
         while True:
             self._stop_if_over(await self._snapshots.get())
 
     def _stop_if_over(self, snapshot: Snapshot) -> None:
         match snapshot.session:
             case Ended(failed=failed):
-                raise Over(EXIT_FAILED if failed else 0)
+                raise SessionOverError(EXIT_FAILED if failed else 0)
             case Idle(problem=Problem() as problem):
                 raise UserError(title=problem.title, advice=problem.advice)
             case _:
@@ -177,7 +177,7 @@ async def _code_of(work: Coroutine[None, None, int]) -> int | UserError:
     """How the client's work ended, as a value, so that the engine can still say goodbye."""
     try:
         return await work
-    except Over as over:
+    except SessionOverError as over:
         return over.code
     except UserError as error:
         return error
@@ -246,7 +246,7 @@ class _Doorkeeper:
         """Ask about those who are new; give up where so many members cannot hold the model."""
         if isinstance(room.plan, Refusal) and len(room.members) >= self._arguments.members:
             print(room.plan.sentence, *room.plan.help, file=sys.stderr)
-            raise Over(EXIT_REFUSED)
+            raise SessionOverError(EXIT_REFUSED)
         if self._arguments.admit == "all":
             return
         waiting = {newcomer.member for newcomer in room.newcomers}

@@ -128,7 +128,7 @@ class FormStep(StrEnum):
     FETCH = "fetch"
     LOAD = "load"
     CONNECT = "connect"
-    FIRST_TOKEN = "first-token"
+    FIRST_TOKEN = "first-token"  # noqa: S105  # a token of text
     READY = "ready"
 
 

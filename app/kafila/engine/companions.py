@@ -36,10 +36,10 @@ class Companions:
     async def _keep(self, link: str, name: str) -> None:
         process = await asyncio.create_subprocess_exec(*self._command, "--ephemeral", stdin=PIPE, stdout=DEVNULL)
         try:
-            assert process.stdin is not None
-            process.stdin.write(encode_line(Rename(machine=name, owner="")))
-            process.stdin.write(encode_line(JoinSession(code=link)))
-            await process.stdin.drain()
+            if process.stdin is not None:
+                process.stdin.write(encode_line(Rename(machine=name, owner="")))
+                process.stdin.write(encode_line(JoinSession(code=link)))
+                await process.stdin.drain()
             await process.wait()
             self._ended(name)
         except ConnectionError:

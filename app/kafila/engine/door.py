@@ -18,22 +18,20 @@ from kafila.domain.ids import MemberId
 from kafila.domain.snapshot import JoinStep, Reach
 from kafila.engine.events import Broke, DoorStep, Event, Guest, GuestCame, GuestGone, Invitation, InvitationChanged
 from kafila.engine.ports import Announcement, Doors, Endpoint, Exchange, Line, Rendezvous
-from kafila.protocol.attempts import CONFIRM_WITHIN_S, Attempts
+from kafila.protocol.attempts import CONFIRM_WITHIN_S
 from kafila.protocol.control import Declined, Here, Welcome, decode_sealed, encode_message
-from kafila.protocol.invitation import CODE_ENTROPY_BYTES, Code, make_code, parse_invitation
+from kafila.protocol.door import Closed, Door
+from kafila.protocol.invitation import Code, parse_invitation
 from kafila.protocol.invitation import Invitation as InvitationText
 from kafila.protocol.links import Address, Candidates
 from kafila.protocol.pairing import (
     GoOn,
     Introduction,
     Offer,
-    OtherVersion,
     PairedHost,
     PairedJoiner,
-    TurnedAwayReason,
-    WrongCode,
 )
-from kafila.protocol.pake import EXCHANGE_ENTROPY_BYTES, HostExchange, JoinerExchange, turn_away
+from kafila.protocol.pake import EXCHANGE_ENTROPY_BYTES, JoinerExchange
 from kafila.protocol.rendezvous_session import ExchangeClosedError, HostSeat, HostSeatChanged, SeatGone, SignallingEvent
 from kafila.protocol.roster import Roster, RosterKeeper
 
@@ -86,7 +84,7 @@ class HostDoor:
         self._nameplate = 0
         self._code: Code | None = None
         self._announcement: Announcement | None = None
-        self._attempts = Attempts()
+        self._door = Door(me=sign.me, offer=sign.offer, words=doors.words, entropy=secrets.token_bytes)
         self._exchanges = 0
         self._guests: dict[MemberId, tuple[Exchange, SealedChannel]] = {}
         self._changes: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue()
@@ -130,8 +128,7 @@ class HostDoor:
     # The code ------------------------------------------------------------------------------------
 
     async def _make_code(self, nameplate: int) -> None:
-        self._code = make_code(nameplate, secrets.token_bytes(CODE_ENTROPY_BYTES), self._doors.words)
-        self._attempts.renew()
+        self._code = self._door.open(nameplate)
         if self._announcement is not None:
             await self._announcement.update(nameplate)
         elif self._sign.announce and self._server is not None:
@@ -160,6 +157,7 @@ class HostDoor:
     def shut(self) -> None:
         """End the code; who is in stays in."""
         self._code = None
+        self._door.close()
         if self._line is not None:
             self._line.close_nameplate()
         if self._announcement is not None:
@@ -203,62 +201,44 @@ class HostDoor:
 
     async def _receive(self, exchange: Exchange, number: int) -> None:
         """One exchange, from the first message until the guest is answered or gone."""
-        now = asyncio.get_running_loop().time
-        code = self._code
-        reason = TurnedAwayReason.CODE_ENDED if code is None else self._attempts.begin(number, exchange.remote, now())
         paired: PairedJoiner | None = None
+        self._door.knock(number, exchange.remote)
         try:
-            if code is None or reason is not None:
-                await exchange.say(turn_away(reason or TurnedAwayReason.CODE_ENDED))
-            else:
-                async with asyncio.timeout(CONFIRM_WITHIN_S):
-                    paired = await self._pair(exchange, code, number)
+            async with asyncio.timeout(CONFIRM_WITHIN_S):
+                paired = await self._pair(exchange, number)
         except (ExchangeClosedError, TimeoutError) as error:
             log.info("an exchange ended without proof: %s", type(error).__name__)
-        except PeerError as error:
-            log.info("an exchange broke the protocol: %s", error.fault)
         if paired is None:
-            self._failed(number)
+            self._door.hang_up(number)
+            self._renew_if_burned()
             await self._hang_up_soon(exchange)
             return
         try:
             await self._receive_guest(exchange, paired)
         except (ExchangeClosedError, TimeoutError, PeerError):
-            self._guests.pop(paired.member, None)
-            self._happened(GuestGone(member=paired.member))
+            waiting = self._guests.get(paired.member)
+            if waiting is not None and waiting[0] is exchange:  # not if it has knocked again since
+                del self._guests[paired.member]
+                self._happened(GuestGone(member=paired.member))
 
-    async def _pair(self, exchange: Exchange, code: Code, number: int) -> PairedJoiner | None:
-        machine = HostExchange(
-            code=code,
-            me=self._sign.me,
-            offer=self._sign.offer,
-            words=self._doors.words,
-            entropy=secrets.token_bytes(EXCHANGE_ENTROPY_BYTES),
-        )
+    async def _pair(self, exchange: Exchange, number: int) -> PairedJoiner | None:
+        now = asyncio.get_running_loop().time
         while True:
-            heard = await exchange.hear()
-            if code is not self._code:
-                await exchange.say(turn_away(TurnedAwayReason.CODE_ENDED))
-                return None
-            match machine.receive(heard):
+            match self._door.receive(number, await exchange.hear(), now()):
                 case GoOn(reply=reply):
                     await exchange.say(reply)
                 case PairedJoiner() as paired:
-                    self._attempts.confirm(number)
                     await exchange.say(paired.reply)
                     return paired
-                case OtherVersion(reply=reply):
-                    self._attempts.withdraw(number)  # nothing was guessed
-                    await exchange.say(reply or b"")
-                    return None
-                case WrongCode(reply=reply):
+                case Closed(reply=reply, fault=fault):
+                    log.info("an exchange is over: %s", fault or "it was turned away")
+                    self._renew_if_burned()
                     if reply is not None:
                         await exchange.say(reply)
                     return None
 
-    def _failed(self, number: int) -> None:
-        self._attempts.fail(number)
-        if self._attempts.burned and self._code is not None:
+    def _renew_if_burned(self) -> None:
+        if self._door.burned and self._code is not None:
             log.warning("the code has ended after too many failed guesses")
             self._code = None
             self.renew()

@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from kafila.domain.capability import Capability
 from kafila.domain.chat import ChatEvent
@@ -41,6 +41,7 @@ from kafila.engine.events import (
     Ticked,
     TurnOnce,
 )
+from kafila.engine.faults import first_cause
 from kafila.engine.ports import Doors, Models, OpenEndpoint, Stage
 from kafila.engine.session import Session
 from kafila.engine.settings import SettingsFile
@@ -52,8 +53,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TICK_S = 0.5
-
-_E = TypeVar("_E", bound=BaseException)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,16 +168,21 @@ class Engine:
                 session.close_invitation()
             case Measure(spec=spec):
                 session.start(self._measure(spec))
-            case LoadStage():
-                session.load_stage(effect)
-            case TurnOnce(epoch=epoch):
-                session.turn_once(epoch)
-            case StartAnswer(asker=asker, ask=ask):
-                session.start_answer(asker, ask)
-            case CancelAnswer(asker=asker, stop=stop):
-                session.cancel_answer(asker, stop)
             case StartCompanions(link=link, count=count):
                 session.start_companions(link, count)
+            case _:
+                self._in_ring(session, effect)
+
+    def _in_ring(self, session: Session, effect: Effect) -> None:
+        match effect:
+            case LoadStage():
+                session.stage.load(effect)
+            case TurnOnce(epoch=epoch):
+                session.stage.turn_once(epoch)
+            case StartAnswer(asker=asker, ask=ask):
+                session.stage.start_answer(asker, ask)
+            case CancelAnswer(asker=asker, stop=stop):
+                session.stage.cancel_answer(asker, stop)
             case _:
                 pass
 
@@ -188,14 +192,8 @@ class Engine:
     async def _run_session(self, session: Session, opening: OpenSession | OpenDoor) -> None:
         try:
             await session.run(opening)
-        except* UserError as group:
-            self._broke(session, _first(group).problem)
-        except* PeerError as group:
-            log.warning("another computer broke the protocol: %s", _first(group).fault)
-            self._broke(session, _PEER_BROKE)
-        except* OSError as group:
-            log.warning("the session ended: %r", _first(group))
-            self._broke(session, _NETWORK_GONE)
+        except* (UserError, PeerError, OSError) as group:
+            self._broke(session, _problem_of(group))
 
     def _broke(self, session: Session, problem: Problem) -> None:
         if session is self._session:
@@ -221,12 +219,16 @@ class Engine:
         return self._said is None or isinstance(self._said.session, Idle)
 
 
-def _first(group: BaseExceptionGroup[_E]) -> _E:
-    found: BaseExceptionGroup[_E] | _E = group
-    while isinstance(found, BaseExceptionGroup):
-        inner: Sequence[BaseExceptionGroup[_E] | _E] = found.exceptions
-        found = inner[0]
-    return found
+def _problem_of(group: BaseException) -> Problem:
+    match first_cause(group):
+        case UserError(problem=problem):
+            return problem
+        case PeerError(fault=fault):
+            log.warning("another computer broke the protocol: %s", fault)
+            return _PEER_BROKE
+        case cause:
+            log.warning("the session ended: %r", cause)
+            return _NETWORK_GONE
 
 
 _PEER_BROKE = Problem(

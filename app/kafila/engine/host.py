@@ -136,7 +136,7 @@ class ServingRing:
     plan: Plan
     rows: Mapping[MemberId, Row]
     formed_in_s: float
-    pace: Pace = Pace()
+    pace: Pace = field(default_factory=Pace)
     chatting: int = 0
 
 

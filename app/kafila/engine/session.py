@@ -6,41 +6,29 @@ it. What it learns it reports as events; it decides nothing.
 
 import asyncio
 import logging
-import os
 import secrets
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafila.domain.commands import Ask, StopAnswer
-from kafila.domain.errors import PeerError, Problem, UserError
+from kafila.domain.errors import PeerError, UserError
 from kafila.domain.ids import MemberId, SessionId
-from kafila.domain.snapshot import FormStep, ThisComputer
+from kafila.domain.snapshot import ThisComputer
 from kafila.engine.companions import Companions
 from kafila.engine.door import HostDoor, Knocker, Sign
 from kafila.engine.events import (
-    Answered,
     CompanionEnded,
     Event,
-    FirstTokenBack,
     Guest,
-    HeadSampled,
     Heard,
     LinkChanged,
-    LoadStage,
     OpenDoor,
     Opened,
     OpenSession,
-    StageFailed,
-    StageLoaded,
-    StageProgressed,
-    StageSampled,
     Welcomed,
 )
-from kafila.engine.head import Head
-from kafila.engine.meters import Rate, StageMeter
 from kafila.engine.ports import Endpoint, Link
-from kafila.engine.ring import Circuit, run_stage
+from kafila.engine.stage_work import StageWork
 from kafila.protocol.control import (
     Declined,
     Form,
@@ -86,11 +74,17 @@ class Session:
         self._keeper: RosterKeeper | None = None
         self._outgoing: dict[MemberId, asyncio.Queue[bytes]] = {}
         self._talking: dict[MemberId, asyncio.Task[None]] = {}
-        self._ring: asyncio.Task[None] | None = None
-        self._head: Head | None = None
         self._host: MemberId | None = None
         self._weights = asyncio.Lock()
         self._closing = False
+        self.stage = StageWork(
+            world,
+            me.member,
+            happened=happened,
+            start=self.start,
+            connected=self._connected,
+            read_from_host=self._read_from_host,
+        )
 
     # Life ----------------------------------------------------------------------------------------
 
@@ -313,10 +307,15 @@ class Session:
             data = await self._world.models.read_range(self._folder, request.file, request.start, request.end)
             await link.send(Channel.WEIGHTS, encode_range(RangeReply(data=data)))
 
+    async def _connected(self, member: MemberId) -> Link:
+        if self._endpoint is None:
+            raise LinkClosed("there is no socket")
+        return await self._endpoint.connected(member)
+
     async def _read_from_host(self, file: str, start: int, end: int) -> bytes:
-        if self._endpoint is None or self._host is None:
+        if self._host is None:
             raise LinkClosed("there is no host")
-        link = await self._endpoint.connected(self._host)
+        link = await self._connected(self._host)
         async with self._weights:
             request = RangeRequest(file=file, start=start, end=end)
             await link.send(Channel.WEIGHTS, encode_range(request))
@@ -327,133 +326,6 @@ class Session:
                 advice="Ask the host to check the model’s folder and to start again.",
             )
         return data
-
-    # The stage -----------------------------------------------------------------------------------
-
-    def load_stage(self, order: LoadStage) -> None:
-        """Load this computer's blocks, and run them from then on."""
-        if self._ring is not None:
-            self._ring.cancel()
-        self._ring = self.start(self._run_ring(order))
-
-    async def _run_ring(self, order: LoadStage) -> None:
-        epoch = order.form.epoch
-        try:
-            resident = await self._load(order)
-            self._happened(StageLoaded(epoch=epoch, resident_weight_bytes=resident, process_id=os.getpid()))
-            await self._serve(order)
-        except* UserError as group:
-            self._stage_failed(epoch, _problem_of(group))
-        except* PeerError as group:
-            log.warning("the ring broke the protocol: %s", group.exceptions[0])
-            self._stage_failed(epoch, _BAD_FRAME)
-        except* LinkClosed:
-            log.info("the ring of epoch %d is open", epoch)
-
-    def _stage_failed(self, epoch: int, problem: Problem) -> None:
-        self._happened(StageFailed(epoch=epoch, problem=problem))
-
-    async def _load(self, order: LoadStage) -> int:
-        form = order.form
-        share = form.plan.share_of(self._me.member)
-
-        def progressed(step: FormStep) -> Callable[[int, int], None]:
-            def report(done: int, total: int) -> None:
-                self._happened(StageProgressed(epoch=form.epoch, step=step, done_bytes=done, total_bytes=total))
-
-            return report
-
-        folder = await self._world.models.folder_for(
-            order.spec,
-            first=share.first,
-            end=share.end,
-            head=share.head,
-            read=self._read_from_host,
-            progress=progressed(FormStep.FETCH),
-        )
-        return await self._world.stage.load(
-            folder,
-            order.spec,
-            first=share.first,
-            end=share.end,
-            head=share.head,
-            epoch=form.epoch,
-            tiling=form.tiling,
-            last=form.plan.shares[-1].member == self._me.member,
-            context=order.context,
-            concurrency=order.concurrency,
-            progress=progressed(FormStep.LOAD),
-        )
-
-    async def _serve(self, order: LoadStage) -> None:
-        form, me = order.form, self._me.member
-        ring = [share.member for share in form.plan.shares]
-        links: tuple[Link, Link] | None = None
-        if len(ring) > 1 and self._endpoint is not None:
-            at = ring.index(me)
-            successor = await self._endpoint.connected(ring[(at + 1) % len(ring)])
-            predecessor = await self._endpoint.connected(ring[at - 1])
-            links = (successor, predecessor)
-        meter = StageMeter()
-        async with asyncio.TaskGroup() as tasks:
-            if form.plan.head == me:
-                circuit = Circuit(
-                    self._world.stage,
-                    epoch=form.epoch,
-                    tiling=form.tiling,
-                    meter=meter,
-                    links=links,
-                )
-                self._head = Head(
-                    self._world.stage,
-                    circuit,
-                    context=order.context,
-                    concurrency=order.concurrency,
-                    digest_key=secrets.token_bytes(32),
-                    say=lambda asker, event: self._happened(Answered(asker=asker, event=event)),
-                )
-                tasks.create_task(circuit.run())
-            elif links is not None:
-                tasks.create_task(run_stage(self._world.stage, successor=links[0], predecessor=links[1], meter=meter))
-            tasks.create_task(self._sample(form.epoch, meter, links))
-
-    async def _sample(self, epoch: int, meter: StageMeter, links: tuple[Link, Link] | None) -> None:
-        sent = Rate()
-        loop = asyncio.get_running_loop()
-        while True:
-            await asyncio.sleep(SAMPLE_S)
-            now = loop.time()
-            self._happened(
-                StageSampled(
-                    epoch=epoch,
-                    busy=meter.busy(now),
-                    stage_ms=meter.stage_ms(),
-                    bytes_per_s=sent.of(links[0].tx_bytes, now) if links else 0.0,
-                )
-            )
-            if self._head is not None:
-                self._happened(HeadSampled(epoch=epoch, pace=self._head.pace(now), chatting=self._head.chatting()))
-
-    # As the head ---------------------------------------------------------------------------------
-
-    def turn_once(self, epoch: int) -> None:
-        """One token round the ring."""
-        self.start(self._turn_once(epoch))
-
-    async def _turn_once(self, epoch: int) -> None:
-        if self._head is not None:
-            await self._head.turn_once()
-            self._happened(FirstTokenBack(epoch=epoch))
-
-    def start_answer(self, asker: MemberId, ask: Ask) -> None:
-        """Answer a question."""
-        if self._head is not None:
-            self.start(self._head.answer(asker, ask))
-
-    def cancel_answer(self, asker: MemberId, stop: StopAnswer) -> None:
-        """Stop an answer."""
-        if self._head is not None:
-            self._head.stop(asker, stop)
 
 
 def _stay_cancelled() -> None:
@@ -470,17 +342,3 @@ def _address(text: str | None) -> Address | None:
         return Address.parse(text)
     except ValueError:
         raise UserError(title=f"“{text}” is not an address", advice="Write it as HOST:PORT.") from None
-
-
-def _problem_of(group: BaseExceptionGroup[UserError]) -> Problem:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    assert isinstance(error, UserError)
-    return error.problem
-
-
-_BAD_FRAME = Problem(
-    title="The numbers in the ring did not make sense",
-    advice="Make sure that everyone has the same version of Kafila, then start again.",
-)
