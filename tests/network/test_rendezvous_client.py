@@ -132,6 +132,24 @@ async def test_hanging_up_ends_hearing_and_saying_after_what_was_said() -> None:
             await both.guest_exchange.say(b"too late")
 
 
+async def test_a_caller_that_is_turned_away_at_once_hears_why() -> None:
+    async with serving() as server, asyncio.TaskGroup() as tasks, meeting(server.addresses[0], tasks) as both:
+
+        async def turn_away() -> None:
+            async for exchange in both.host.incoming():
+                await exchange.say(b"not you")
+                exchange.hang_up()
+
+        turning = tasks.create_task(turn_away())
+        for _ in range(5):
+            exchange, _ = await both.guest.call(both.host_seat.nameplate)
+            await asyncio.sleep(0.01)
+            assert await exchange.hear() == b"not you"
+            with pytest.raises(ExchangeClosedError):
+                await exchange.hear()
+        turning.cancel()
+
+
 async def test_a_host_that_closes_ends_the_exchange_and_its_own_calls() -> None:
     async with serving() as server, asyncio.TaskGroup() as tasks, meeting(server.addresses[0], tasks) as both:
         await both.host.close()

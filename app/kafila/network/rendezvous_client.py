@@ -43,7 +43,8 @@ _TICK_S = 1.0
 _MAX_UNHEARD = 256
 """Bodies that wait to be heard on one exchange; a side that says more is hung up on."""
 
-_Answer = SessionOpened | CallTaken | RequestDenied
+_Answer = tuple[SessionOpened | CallTaken | RequestDenied, "Exchange | None"]
+"""With a call that was taken, its exchange, which may be over before the caller looks."""
 
 
 class Exchange:
@@ -141,11 +142,11 @@ class RendezvousClient:
     async def open_session(self, nameplate: int | None = None) -> HostSeat:
         """Open a session, under this nameplate where it is free. Raises UserError."""
         match await self._ask(self._machine.open(nameplate)):
-            case SessionOpened(seat=seat):
+            case SessionOpened(seat=seat), _:
                 return seat
-            case RequestDenied(reason=reason):
+            case RequestDenied(reason=reason), _:
                 raise refused(reason, called=None)
-            case CallTaken():
+            case _:
                 raise silent(self.address)
 
     async def new_nameplate(self) -> int:
@@ -165,11 +166,11 @@ class RendezvousClient:
     async def call(self, nameplate: int) -> tuple[Exchange, RelaySeat]:
         """Reach the host of a session. Raises UserError where nobody answers to the nameplate."""
         match await self._ask(self._machine.call(nameplate)):
-            case CallTaken(exchange=exchange, seat=seat):
-                return self._exchanges[exchange], seat
-            case RequestDenied(reason=reason):
+            case CallTaken(seat=seat), Exchange() as exchange:
+                return exchange, seat
+            case RequestDenied(reason=reason), _:
                 raise refused(reason, called=nameplate)
-            case SessionOpened():
+            case _:
                 raise silent(self.address)
 
     async def close(self) -> None:
@@ -232,7 +233,8 @@ class RendezvousClient:
             case CallHeard(exchange=number, remote=remote):
                 self._calls.put_nowait(self._add_exchange(number, remote))
             case BodyHeard(exchange=number, body=body):
-                self._exchanges[number].take(body)
+                if number in self._exchanges:
+                    self._exchanges[number].take(body)
             case ExchangeEnded(exchange=number):
                 exchange = self._exchanges.pop(number, None)
                 if exchange is not None:
@@ -253,12 +255,13 @@ class RendezvousClient:
             case _:
                 pass
 
-    def _answered(self, answer: _Answer) -> None:
-        if isinstance(answer, CallTaken):
-            self._add_exchange(answer.exchange, "")
+    def _answered(self, answer: SessionOpened | CallTaken | RequestDenied) -> None:
+        exchange = self._add_exchange(answer.exchange, "") if isinstance(answer, CallTaken) else None
         waiting = self._answers.get(answer.request)
         if waiting is not None and not waiting.done():
-            waiting.set_result(answer)
+            waiting.set_result((answer, exchange))
+        elif exchange is not None:  # The caller has just given up.
+            exchange.hang_up()
 
     def _add_exchange(self, number: int, remote: str) -> Exchange:
         exchange = Exchange(self, number, remote)
