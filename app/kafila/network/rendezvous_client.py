@@ -236,11 +236,15 @@ class RendezvousClient:
                 if number in self._exchanges:
                     self._exchanges[number].take(body)
             case ExchangeEnded(exchange=number):
-                exchange = self._exchanges.pop(number, None)
-                if exchange is not None:
-                    exchange.end()
+                if number in self._exchanges:
+                    self._exchanges.pop(number).end()
             case SessionOpened() | CallTaken() | RequestDenied():
                 self._answered(happening)
+            case _:
+                self._line_changed(happening)
+
+    def _line_changed(self, event: TurnedAway | SignallingEvent) -> None:
+        match event:
             case TurnedAway(reason=reason):
                 log.info("turned away by the rendezvous: %s", reason.name)
                 self._attempt += 4
@@ -248,10 +252,9 @@ class RendezvousClient:
                     self._welcomed.set_exception(refused(reason, called=None))
             case SignallingBack() if not self._welcomed.done():
                 self._welcomed.set_result(None)
-                self._attempt = 0
             case _ if not self._is_closing:
                 self._attempt = 0
-                self._on_event(happening)
+                self._on_event(event)
             case _:
                 pass
 
