@@ -9,6 +9,8 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+import msgspec
+
 from kafila.domain.capability import Capability, Machine
 from kafila.domain.commands import (
     Admission,
@@ -24,7 +26,7 @@ from kafila.domain.errors import Problem
 from kafila.domain.ids import MemberId, SessionId
 from kafila.domain.model import ModelSpec
 from kafila.domain.plan import PathKind, Plan, Refusal
-from kafila.domain.snapshot import FormStep, Pace
+from kafila.domain.snapshot import FormStep, Pace, Reach
 from kafila.engine.events import (
     AnswerGuest,
     CloseInvitation,
@@ -79,6 +81,9 @@ from kafila.protocol.roster import Roster, RosterEntry
 
 GRACE_S = 60.0
 """How long the ring waits for a member that does not answer."""
+
+HOSTS_NETWORK = "host"
+"""The LAN of those who came in through the host's own rendezvous."""
 
 FORMING_SILENCE_S = 4.0
 """How much longer than a link's quiet time forming waits for a silent member."""
@@ -166,6 +171,7 @@ class Hosting:
     seats: tuple[Seat, ...]
     trust_known: bool = True
     invitation: Invitation | None = None
+    reach: Reach = Reach.THIS_COMPUTER
     guests: tuple[Guest, ...] = ()
     plan: Plan | Refusal | None = None
     problem: Problem | None = None
@@ -250,7 +256,8 @@ def _command(hosting: Hosting, command: Command, now: float) -> Stepped:
 
 def _invited(hosting: Hosting, invitation: Invitation | None) -> Stepped:
     first = hosting.invitation is None and invitation is not None and hosting.companions
-    hosting = replace(hosting, invitation=invitation)
+    reach = invitation.reach if invitation else hosting.reach
+    hosting = replace(hosting, invitation=invitation, reach=reach)
     if first and invitation:
         count, hosting = hosting.companions, replace(hosting, companions=0)
         return hosting, [StartCompanions(link=invitation.link, count=count)]
@@ -351,14 +358,36 @@ def _set_peers(hosting: Hosting) -> SetPeers:
 def _replan(hosting: Hosting) -> Hosting:
     """The plan for everyone who is in and measured; None until all are."""
     candidates = [
-        Candidate(member=seat.member, name=seat.machine.name, capability=seat.capability)
+        Candidate(member=seat.member, name=seat.machine.name, capability=_as_seen_from_here(hosting, seat))
         for seat in hosting.seats
         if seat.capability is not None
     ]
     if len(candidates) < len(hosting.seats):
         return replace(hosting, plan=None)
-    plan = make_plan(hosting.spec, candidates, context=hosting.context, concurrency=hosting.concurrency)
+    plan = make_plan(
+        hosting.spec,
+        candidates,
+        context=hosting.context,
+        concurrency=hosting.concurrency,
+        pair_rtts={
+            frozenset((hosting.me, seat.member)): seat.rtt_ms for seat in hosting.seats if seat.rtt_ms is not None
+        },
+    )
     return replace(hosting, plan=plan)
+
+
+def _as_seen_from_here(hosting: Hosting, seat: Seat) -> Capability:
+    """What a member measured, with what only the host knows: who is near, and how far.
+
+    Whoever came in through a rendezvous that runs here, without one on the Internet, is on this
+    network or this computer; and the way to that rendezvous is the way to the host.
+    """
+    capability = seat.capability or Capability(room_bytes=None)
+    if hosting.reach is Reach.RENDEZVOUS:
+        return capability
+    rtt_ms = 0.0 if seat.member == hosting.me else seat.rtt_ms
+    reachability = msgspec.structs.replace(capability.reachability, lan=HOSTS_NETWORK, rendezvous_rtt_ms=rtt_ms)
+    return msgspec.structs.replace(capability, reachability=reachability)
 
 
 def _start_when_complete(hosting: Hosting, now: float) -> Stepped:

@@ -15,7 +15,6 @@ from kafila.domain.snapshot import (
     JoinStep,
     Member,
     Newcomer,
-    Reach,
     RingEdge,
     RingMember,
     Serving,
@@ -91,7 +90,7 @@ def _waiting_room(hosting: Hosting) -> WaitingRoom:
         concurrency=hosting.concurrency,
         code=invitation.code if invitation else None,
         link=invitation.link if invitation else None,
-        reach=invitation.reach if invitation else Reach.THIS_COMPUTER,
+        reach=hosting.reach,
         trust_known=hosting.trust_known,
         members=tuple(
             Member(
