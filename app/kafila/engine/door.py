@@ -43,9 +43,6 @@ log = logging.getLogger(__name__)
 ADMISSION_PATIENCE_S = 600.0
 """How long a joiner waits to be let in."""
 
-LINGER_S = 5.0
-"""How long an answered exchange stays open, so that the answer arrives before it is hung up."""
-
 LOOPBACK = "127.0.0.1"
 
 
@@ -211,7 +208,7 @@ class HostDoor:
         if paired is None:
             self._door.hang_up(number)
             self._renew_if_burned()
-            await self._hang_up_soon(exchange)
+            exchange.hang_up()
             return
         try:
             await self._receive_guest(exchange, paired)
@@ -264,11 +261,7 @@ class HostDoor:
         exchange, channel = waiting
         with contextlib.suppress(ExchangeClosedError):
             await exchange.say(channel.seal(encode_message(answer)))
-            await self._hang_up_soon(exchange)
-
-    async def _hang_up_soon(self, exchange: Exchange) -> None:
-        await asyncio.sleep(LINGER_S)
-        exchange.hang_up()
+            exchange.hang_up()
 
 
 def _guest(paired: PairedJoiner, candidates: Candidates, *, known: bool) -> Guest:

@@ -5,13 +5,8 @@ gathering ──start──▶ forming ──first token──▶ serving ──
     └── (stays until a plan is admitted)         └── paused while a member is away
 """
 
-import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-import msgspec
-
-from kafila.domain.capability import Capability, Machine
 from kafila.domain.commands import (
     Admission,
     Admit,
@@ -23,13 +18,10 @@ from kafila.domain.commands import (
     TrustKnown,
 )
 from kafila.domain.errors import Problem
-from kafila.domain.ids import MemberId, SessionId
-from kafila.domain.model import ModelSpec
-from kafila.domain.plan import PathKind, Plan, Refusal
-from kafila.domain.snapshot import FormStep, Pace, Reach
+from kafila.domain.ids import MemberId
+from kafila.domain.snapshot import FormStep
 from kafila.engine.events import (
     AnswerGuest,
-    CloseInvitation,
     CompanionEnded,
     Effect,
     Event,
@@ -41,22 +33,19 @@ from kafila.engine.events import (
     Invitation,
     InvitationChanged,
     LinkChanged,
-    Opened,
     RenewInvitation,
     Send,
-    SetPeers,
     StartCompanions,
     Ticked,
 )
-from kafila.planner.plan import Candidate, make_plan
-from kafila.planner.tiling import tiling_hash
+from kafila.engine.host_plan import form_ring, peer_of, replan, set_peers, sign_members, start_when_complete
+from kafila.engine.hosting import FormingRing, Gathering, Hosting, Over, Seat, ServingRing, Stepped
 from kafila.protocol.control import (
     Declined,
     EdgeReport,
     End,
     Failed,
     FirstToken,
-    Form,
     GiveFirstToken,
     HeadReport,
     Leaving,
@@ -68,142 +57,22 @@ from kafila.protocol.control import (
     Welcome,
 )
 from kafila.protocol.links import (
-    Candidates,
     LinkEvent,
     LinkHeard,
     LinkLost,
     LinkQuiet,
     LinkUp,
     PathChanged,
-    Peer,
 )
-from kafila.protocol.roster import Roster, RosterEntry
 
 GRACE_S = 60.0
 """How long the ring waits for a member that does not answer."""
-
-HOSTS_NETWORK = "host"
-"""The LAN of those who came in through the host's own rendezvous."""
 
 FORMING_SILENCE_S = 4.0
 """How much longer than a link's quiet time forming waits for a silent member."""
 
 FORMING_DEADLINE_S = 300.0
 """Forming ends with a sentence where nothing at all has moved for so long."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seat:
-    """A member that was let in; the host itself is the first."""
-
-    member: MemberId
-    machine: Machine
-    spki_sha256: bytes
-    candidates: Candidates
-    capability: Capability | None = None
-    path: PathKind | None = None
-    rtt_ms: float | None = None
-    silent_since: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """How far one member has come with forming, and how its stage does."""
-
-    step: FormStep = FormStep.FETCH
-    done_bytes: int = 0
-    total_bytes: int = 0
-    loaded: Loaded | None = None
-    edge: EdgeReport | None = None
-    report: StageReport | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gathering:
-    """People arrive; the plan follows."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormingRing:
-    """Members load their blocks and connect."""
-
-    plan: Plan
-    rows: Mapping[MemberId, Row]
-    since: float
-    moved_at: float
-    first_token_asked: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServingRing:
-    """The ring answers."""
-
-    plan: Plan
-    rows: Mapping[MemberId, Row]
-    formed_in_s: float
-    pace: Pace = field(default_factory=Pace)
-    chatting: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Over:
-    """The session has ended."""
-
-    reason: Problem
-    failed: bool
-
-
-Stage = Gathering | FormingRing | ServingRing | Over
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hosting:
-    """What the host knows of its session."""
-
-    group: str
-    model: str
-    opened: Opened
-    context: int
-    concurrency: int
-    admission: Admission
-    start_at: int | None
-    companions: int
-    seats: tuple[Seat, ...]
-    trust_known: bool = True
-    invitation: Invitation | None = None
-    reach: Reach = Reach.THIS_COMPUTER
-    guests: tuple[Guest, ...] = ()
-    plan: Plan | Refusal | None = None
-    problem: Problem | None = None
-    epoch: int = 0
-    stage: Stage = field(default_factory=Gathering)
-
-    @property
-    def me(self) -> MemberId:
-        """The host's own member id."""
-        return self.seats[0].member
-
-    @property
-    def session(self) -> SessionId:
-        """The session's id."""
-        return self.opened.session
-
-    @property
-    def spec(self) -> ModelSpec:
-        """The model's costs."""
-        return self.opened.spec
-
-    def seat(self, member: MemberId) -> Seat | None:
-        """The member's seat, if it has one."""
-        return next((seat for seat in self.seats if seat.member == member), None)
-
-    def away(self) -> Seat | None:
-        """The member that has been silent longest, if any is."""
-        silent = [seat for seat in self.seats if seat.silent_since is not None]
-        return min(silent, key=lambda seat: seat.silent_since or 0.0, default=None)
-
-
-Stepped = tuple[Hosting, list[Effect]]
 
 
 def step_host(hosting: Hosting, event: Event, now: float) -> Stepped:
@@ -249,7 +118,7 @@ def _command(hosting: Hosting, command: Command, now: float) -> Stepped:
         case TrustKnown(on=on):
             return _admit_known(replace(hosting, trust_known=on))
         case StartRing() if isinstance(hosting.stage, Gathering):
-            return _form(hosting, now)
+            return form_ring(hosting, now)
         case _:
             return hosting, []
 
@@ -307,14 +176,14 @@ def _admit(hosting: Hosting, member: MemberId) -> Stepped:
     hosting = replace(hosting, seats=(*others, seat), epoch=hosting.epoch + 1)
     welcome = Welcome(
         session=hosting.session,
-        roster=_roster(hosting),
-        host=_peer(hosting, hosting.seats[0], member),
+        roster=sign_members(hosting),
+        host=peer_of(hosting, hosting.seats[0], member),
         model=hosting.spec,
         context=hosting.context,
         concurrency=hosting.concurrency,
     )
-    hosting = _replan(hosting)
-    return hosting, [_set_peers(hosting), AnswerGuest(guest=guest, answer=welcome)]
+    hosting = replan(hosting)
+    return hosting, [set_peers(hosting), AnswerGuest(guest=guest, answer=welcome)]
 
 
 def _unseat(hosting: Hosting, member: MemberId, *, told: bool) -> Stepped:
@@ -322,113 +191,8 @@ def _unseat(hosting: Hosting, member: MemberId, *, told: bool) -> Stepped:
         return hosting, []
     goodbye: list[Effect] = [Send(to=member, message=End(reason=_REMOVED, failed=True))] if told else []
     seats = tuple(seat for seat in hosting.seats if seat.member != member)
-    hosting = _replan(replace(hosting, seats=seats, epoch=hosting.epoch + 1))
-    return hosting, [*goodbye, _set_peers(hosting)]
-
-
-# Keys and rosters --------------------------------------------------------------------------------
-
-
-def _roster(hosting: Hosting) -> bytes:
-    entries = tuple(RosterEntry(member=s.member, spki_sha256=s.spki_sha256, machine=s.machine) for s in hosting.seats)
-    return hosting.opened.sign(Roster(session=hosting.session, epoch=hosting.epoch, entries=entries))
-
-
-def _probe_key(hosting: Hosting, one: MemberId, other: MemberId) -> bytes:
-    pair = "+".join(sorted((one, other))).encode()
-    return hashlib.blake2b(pair, key=hosting.opened.secret, digest_size=32).digest()
-
-
-def _peer(hosting: Hosting, seat: Seat, partner: MemberId) -> Peer:
-    return Peer(
-        member=seat.member,
-        spki_sha256=seat.spki_sha256,
-        probe_key=_probe_key(hosting, seat.member, partner),
-        candidates=seat.candidates,
-    )
-
-
-def _set_peers(hosting: Hosting) -> SetPeers:
-    return SetPeers(peers=tuple(_peer(hosting, seat, hosting.me) for seat in hosting.seats[1:]))
-
-
-# Planning and forming ----------------------------------------------------------------------------
-
-
-def _replan(hosting: Hosting) -> Hosting:
-    """The plan for everyone who is in and measured; None until all are."""
-    candidates = [
-        Candidate(member=seat.member, name=seat.machine.name, capability=_as_seen_from_here(hosting, seat))
-        for seat in hosting.seats
-        if seat.capability is not None
-    ]
-    if len(candidates) < len(hosting.seats):
-        return replace(hosting, plan=None)
-    plan = make_plan(
-        hosting.spec,
-        candidates,
-        context=hosting.context,
-        concurrency=hosting.concurrency,
-        pair_rtts={
-            frozenset((hosting.me, seat.member)): seat.rtt_ms for seat in hosting.seats if seat.rtt_ms is not None
-        },
-    )
-    return replace(hosting, plan=plan)
-
-
-def _as_seen_from_here(hosting: Hosting, seat: Seat) -> Capability:
-    """What a member measured, with what only the host knows: who is near, and how far.
-
-    Whoever came in through a rendezvous that runs here, without one on the Internet, is on this
-    network or this computer; and the way to that rendezvous is the way to the host.
-    """
-    capability = seat.capability or Capability(room_bytes=None)
-    if hosting.reach is Reach.RENDEZVOUS:
-        return capability
-    rtt_ms = 0.0 if seat.member == hosting.me else seat.rtt_ms
-    reachability = msgspec.structs.replace(capability.reachability, lan=HOSTS_NETWORK, rendezvous_rtt_ms=rtt_ms)
-    return msgspec.structs.replace(capability, reachability=reachability)
-
-
-def _start_when_complete(hosting: Hosting, now: float) -> Stepped:
-    if hosting.start_at is None or len(hosting.seats) < hosting.start_at:
-        return hosting, []
-    return _form(hosting, now)
-
-
-def _form(hosting: Hosting, now: float) -> Stepped:
-    plan = hosting.plan
-    if not isinstance(plan, Plan):
-        return hosting, []
-    hosting = replace(hosting, epoch=hosting.epoch + 1, invitation=None)
-    tiling = tiling_hash(plan, hosting.spec, hosting.epoch)
-    roster = _roster(hosting)
-    rows = {share.member: Row() for share in plan.shares}
-    effects: list[Effect] = [CloseInvitation()]
-    effects += [AnswerGuest(guest=guest, answer=Declined()) for guest in hosting.guests]
-    for share in plan.shares:
-        form = Form(
-            epoch=hosting.epoch,
-            tiling=tiling,
-            roster=roster,
-            plan=plan,
-            peers=_peers_of(hosting, plan, share.member),
-        )
-        effects.append(Send(to=share.member, message=form))
-    stage = FormingRing(plan=plan, rows=rows, since=now, moved_at=now)
-    return replace(hosting, stage=stage, guests=()), effects
-
-
-def _peers_of(hosting: Hosting, plan: Plan, member: MemberId) -> tuple[Peer, ...]:
-    """Those with whom a member speaks: its neighbours, the host and the head."""
-    order = [share.member for share in plan.shares]
-    at = order.index(member)
-    near = {order[at - 1], order[(at + 1) % len(order)], hosting.me, plan.head}
-    if member == plan.head:
-        near = set(order)
-    return tuple(
-        _peer(hosting, seat, member) for seat in hosting.seats if seat.member in near and seat.member != member
-    )
+    hosting = replan(replace(hosting, seats=seats, epoch=hosting.epoch + 1))
+    return hosting, [*goodbye, set_peers(hosting)]
 
 
 # What members say --------------------------------------------------------------------------------
@@ -443,7 +207,7 @@ def _heard(hosting: Hosting, sender: MemberId, message: Message, now: float) -> 
             if not isinstance(hosting.stage, Gathering):
                 return hosting, []
             hosting = _reseat(hosting, replace(seat, capability=capability))
-            return _start_when_complete(_replan(hosting), now)
+            return start_when_complete(replan(hosting), now)
         case Leaving():
             return _gone(hosting, seat)
         case Failed(problem=problem):

@@ -59,7 +59,8 @@ from kafila.engine.events import (
     Ticked,
     Welcomed,
 )
-from kafila.engine.host import Hosting, Over, Seat, end, step_host
+from kafila.engine.host import end, step_host
+from kafila.engine.hosting import Hosting, Over, Seat
 from kafila.engine.member import (
     HOST_GRACE_S,
     NOT_SERVING,

@@ -21,8 +21,8 @@ from kafila.domain.snapshot import (
     SessionView,
     WaitingRoom,
 )
-from kafila.engine.host import (
-    GRACE_S,
+from kafila.engine.host import GRACE_S
+from kafila.engine.hosting import (
     FormingRing,
     Gathering,
     Hosting,

@@ -1,0 +1,141 @@
+"""The host's plan: keys and rosters, the division for those who are in, and its start."""
+
+import hashlib
+from dataclasses import replace
+
+import msgspec
+
+from kafila.domain.capability import Capability
+from kafila.domain.ids import MemberId
+from kafila.domain.plan import Plan
+from kafila.domain.snapshot import Reach
+from kafila.engine.events import (
+    AnswerGuest,
+    CloseInvitation,
+    Effect,
+    Send,
+    SetPeers,
+)
+from kafila.engine.hosting import FormingRing, Hosting, Row, Seat, Stepped
+from kafila.planner.plan import Candidate, make_plan
+from kafila.planner.tiling import tiling_hash
+from kafila.protocol.control import (
+    Declined,
+    Form,
+)
+from kafila.protocol.links import (
+    Peer,
+)
+from kafila.protocol.roster import Roster, RosterEntry
+
+HOSTS_NETWORK = "host"
+"""The LAN of those who came in through the host's own rendezvous."""
+
+# Keys and rosters --------------------------------------------------------------------------------
+
+
+def sign_members(hosting: Hosting) -> bytes:
+    """The roster of everyone who is in, with the host's signature."""
+    entries = tuple(RosterEntry(member=s.member, spki_sha256=s.spki_sha256, machine=s.machine) for s in hosting.seats)
+    return hosting.opened.sign(Roster(session=hosting.session, epoch=hosting.epoch, entries=entries))
+
+
+def _probe_key(hosting: Hosting, one: MemberId, other: MemberId) -> bytes:
+    pair = "+".join(sorted((one, other))).encode()
+    return hashlib.blake2b(pair, key=hosting.opened.secret, digest_size=32).digest()
+
+
+def peer_of(hosting: Hosting, seat: Seat, partner: MemberId) -> Peer:
+    """A member as its partner is told of it, with the probe key of that pair."""
+    return Peer(
+        member=seat.member,
+        spki_sha256=seat.spki_sha256,
+        probe_key=_probe_key(hosting, seat.member, partner),
+        candidates=seat.candidates,
+    )
+
+
+def set_peers(hosting: Hosting) -> SetPeers:
+    """The host has a link with every member."""
+    return SetPeers(peers=tuple(peer_of(hosting, seat, hosting.me) for seat in hosting.seats[1:]))
+
+
+# Planning and forming ----------------------------------------------------------------------------
+
+
+def replan(hosting: Hosting) -> Hosting:
+    """The plan for everyone who is in and measured; None until all are."""
+    candidates = [
+        Candidate(member=seat.member, name=seat.machine.name, capability=_as_seen_from_here(hosting, seat))
+        for seat in hosting.seats
+        if seat.capability is not None
+    ]
+    if len(candidates) < len(hosting.seats):
+        return replace(hosting, plan=None)
+    plan = make_plan(
+        hosting.spec,
+        candidates,
+        context=hosting.context,
+        concurrency=hosting.concurrency,
+        pair_rtts={
+            frozenset((hosting.me, seat.member)): seat.rtt_ms for seat in hosting.seats if seat.rtt_ms is not None
+        },
+    )
+    return replace(hosting, plan=plan)
+
+
+def _as_seen_from_here(hosting: Hosting, seat: Seat) -> Capability:
+    """What a member measured, with what only the host knows: who is near, and how far.
+
+    Whoever came in through a rendezvous that runs here, without one on the Internet, is on this
+    network or this computer; and the way to that rendezvous is the way to the host.
+    """
+    capability = seat.capability or Capability(room_bytes=None)
+    if hosting.reach is Reach.RENDEZVOUS:
+        return capability
+    rtt_ms = 0.0 if seat.member == hosting.me else seat.rtt_ms
+    reachability = msgspec.structs.replace(capability.reachability, lan=HOSTS_NETWORK, rendezvous_rtt_ms=rtt_ms)
+    return msgspec.structs.replace(capability, reachability=reachability)
+
+
+def start_when_complete(hosting: Hosting, now: float) -> Stepped:
+    """Start by itself, where so many members were waited for."""
+    if hosting.start_at is None or len(hosting.seats) < hosting.start_at:
+        return hosting, []
+    return form_ring(hosting, now)
+
+
+def form_ring(hosting: Hosting, now: float) -> Stepped:
+    """Close the door and send everyone their blocks; nothing where no plan is admitted."""
+    plan = hosting.plan
+    if not isinstance(plan, Plan):
+        return hosting, []
+    hosting = replace(hosting, epoch=hosting.epoch + 1, invitation=None)
+    tiling = tiling_hash(plan, hosting.spec, hosting.epoch)
+    roster = sign_members(hosting)
+    rows = {share.member: Row() for share in plan.shares}
+    effects: list[Effect] = [CloseInvitation()]
+    effects += [AnswerGuest(guest=guest, answer=Declined()) for guest in hosting.guests]
+    for share in plan.shares:
+        form = Form(
+            epoch=hosting.epoch,
+            tiling=tiling,
+            roster=roster,
+            plan=plan,
+            peers=_peers_of(hosting, plan, share.member),
+        )
+        effects.append(Send(to=share.member, message=form))
+    stage = FormingRing(plan=plan, rows=rows, since=now, moved_at=now)
+    return replace(hosting, stage=stage, guests=()), effects
+
+
+def _peers_of(hosting: Hosting, plan: Plan, member: MemberId) -> tuple[Peer, ...]:
+    """Those with whom a member speaks: its neighbours, the host and the head."""
+    order = [share.member for share in plan.shares]
+    at = order.index(member)
+    near = {order[at - 1], order[(at + 1) % len(order)], hosting.me, plan.head}
+    if member == plan.head:
+        near = set(order)
+    return tuple(
+        peer_of(hosting, seat, member) for seat in hosting.seats if seat.member in near and seat.member != member
+    )

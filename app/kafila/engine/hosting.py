@@ -1,0 +1,142 @@
+"""What the host knows of its session, as values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kafila.domain.capability import Capability, Machine
+from kafila.domain.commands import (
+    Admission,
+)
+from kafila.domain.errors import Problem
+from kafila.domain.ids import MemberId, SessionId
+from kafila.domain.model import ModelSpec
+from kafila.domain.plan import PathKind, Plan, Refusal
+from kafila.domain.snapshot import FormStep, Pace, Reach
+from kafila.engine.events import (
+    Effect,
+    Guest,
+    Invitation,
+    Opened,
+)
+from kafila.protocol.control import (
+    EdgeReport,
+    Loaded,
+    StageReport,
+)
+from kafila.protocol.links import (
+    Candidates,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seat:
+    """A member that was let in; the host itself is the first."""
+
+    member: MemberId
+    machine: Machine
+    spki_sha256: bytes
+    candidates: Candidates
+    capability: Capability | None = None
+    path: PathKind | None = None
+    rtt_ms: float | None = None
+    silent_since: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """How far one member has come with forming, and how its stage does."""
+
+    step: FormStep = FormStep.FETCH
+    done_bytes: int = 0
+    total_bytes: int = 0
+    loaded: Loaded | None = None
+    edge: EdgeReport | None = None
+    report: StageReport | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathering:
+    """People arrive; the plan follows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormingRing:
+    """Members load their blocks and connect."""
+
+    plan: Plan
+    rows: Mapping[MemberId, Row]
+    since: float
+    moved_at: float
+    first_token_asked: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingRing:
+    """The ring answers."""
+
+    plan: Plan
+    rows: Mapping[MemberId, Row]
+    formed_in_s: float
+    pace: Pace = field(default_factory=Pace)
+    chatting: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Over:
+    """The session has ended."""
+
+    reason: Problem
+    failed: bool
+
+
+Stage = Gathering | FormingRing | ServingRing | Over
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hosting:
+    """What the host knows of its session."""
+
+    group: str
+    model: str
+    opened: Opened
+    context: int
+    concurrency: int
+    admission: Admission
+    start_at: int | None
+    companions: int
+    seats: tuple[Seat, ...]
+    trust_known: bool = True
+    invitation: Invitation | None = None
+    reach: Reach = Reach.THIS_COMPUTER
+    guests: tuple[Guest, ...] = ()
+    plan: Plan | Refusal | None = None
+    problem: Problem | None = None
+    epoch: int = 0
+    stage: Stage = field(default_factory=Gathering)
+
+    @property
+    def me(self) -> MemberId:
+        """The host's own member id."""
+        return self.seats[0].member
+
+    @property
+    def session(self) -> SessionId:
+        """The session's id."""
+        return self.opened.session
+
+    @property
+    def spec(self) -> ModelSpec:
+        """The model's costs."""
+        return self.opened.spec
+
+    def seat(self, member: MemberId) -> Seat | None:
+        """The member's seat, if it has one."""
+        return next((seat for seat in self.seats if seat.member == member), None)
+
+    def away(self) -> Seat | None:
+        """The member that has been silent longest, if any is."""
+        silent = [seat for seat in self.seats if seat.silent_since is not None]
+        return min(silent, key=lambda seat: seat.silent_since or 0.0, default=None)
+
+
+Stepped = tuple[Hosting, list[Effect]]
