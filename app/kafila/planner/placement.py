@@ -62,7 +62,7 @@ class ShortestBottleneck:
 
     def target_to_beat(self, host_value: int) -> int:
         """Below (1 - μ) of the host's."""
-        return ((100 - HEAD_MARGIN_PERCENT) * host_value - 1) // 100
+        return (_round_off((100 - HEAD_MARGIN_PERCENT) * host_value) - 1) // 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ class HighestRate:
 
     def target_to_beat(self, host_value: int) -> int:
         """A rate above (1 + μ) of the host's."""
-        return (100 * host_value - 1) // (100 + HEAD_MARGIN_PERCENT)
+        return (_round_off(100 * host_value) - 1) // (100 + HEAD_MARGIN_PERCENT)
 
     def _fill(self, chain: Chain, target: int) -> Filling:
         bound = target // self.concurrency
@@ -131,6 +131,11 @@ class HighestRate:
                 floor = filling.next_bound
             bound = (floor + best.bottleneck) // 2
         return best
+
+
+def _round_off(value: int) -> int:
+    """A little less: what is better only by the rounding of speeds to ticks is not better."""
+    return value - value // 10**12
 
 
 def find_shortest_bottleneck(chain: Chain) -> int | None:

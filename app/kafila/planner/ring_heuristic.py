@@ -31,7 +31,7 @@ class OrderSearch:
 
 
 def search_orders(network: Network) -> OrderSearch:
-    """Good orders of a ring of at least three members, and bounds below all orders."""
+    """Good orders of a ring of at least five members, and bounds below all orders."""
     starts = (_nearest_next(network), _insert_cheapest(network), _alternate(network))
     found = {_from_host(_improve(network.weights, list(start))) for start in starts}
     both_ways = found | {(0, *reversed(order[1:])) for order in found}

@@ -19,9 +19,10 @@ def say_count(count: int, noun: str) -> str:
 
 
 def say_words(tokens: int) -> str:
-    """The length of a conversation in words, to two figures."""
-    words = f"{tokens * WORDS_PER_TOKEN:.1e}"
-    return f"{int(float(words)):,} words"
+    """The length of a conversation in words: the first two figures, and never more than it is."""
+    words = int(tokens * WORDS_PER_TOKEN)
+    scale = 10 ** max(0, len(str(words)) - 2)
+    return f"{words // scale * scale:,} words"
 
 
 def say_ms_per_word(token_ms: float) -> str:

@@ -1,0 +1,66 @@
+"""Who leads."""
+
+import pytest
+
+from kafila.domain.plan import Objective, Plan
+from kafila.planner.plan import make_plan
+from planner.samples import make_member, make_spec
+
+
+def plan_pair(*, host: float, other: float, objective: Objective, room: int = 10**6) -> Plan:
+    """Two blocks, one each, and a head as heavy as a block: whoever leads is the bottleneck."""
+    spec = make_spec([100, 100], head_bytes=100, head_resident=100)
+    members = [make_member("A", bandwidth=host, flops=1e9, room=room), make_member("B", bandwidth=other, flops=1e9)]
+    plan = make_plan(spec, members, context=1, concurrency=9, objective=objective)
+    assert isinstance(plan, Plan)
+    return plan
+
+
+@pytest.mark.parametrize(
+    ("other", "head"),
+    [
+        (200.0, "a"),  # no better
+        (205.0, "a"),  # a little better is not worth a change
+        (210.0, "a"),  # 0.952 of the host's bottleneck, 1.05 times its rate
+        (211.0, "b"),
+        (300.0, "b"),
+    ],
+)
+@pytest.mark.parametrize("objective", Objective)
+def test_the_host_leads_unless_another_is_better_by_more_than_the_margin(
+    other: float, head: str, objective: Objective
+) -> None:
+    assert plan_pair(host=200.0, other=other, objective=objective).head == head
+
+
+def test_the_margin_of_the_bottleneck_is_a_share_of_the_hosts() -> None:
+    """Host 1.0 s; exactly 0.95 s is not enough."""
+    at_margin = plan_pair(host=200.0, other=200.0 / 0.95, objective=Objective.BALANCED)
+    above = plan_pair(host=200.0, other=200.0 / 0.9499, objective=Objective.BALANCED)
+    assert (at_margin.head, above.head) == ("a", "b")
+
+
+@pytest.mark.parametrize("objective", Objective)
+def test_a_host_that_cannot_hold_the_head_does_not_lead(objective: Objective) -> None:
+    assert plan_pair(host=300.0, other=200.0, objective=objective, room=199).head == "b"
+
+
+def test_one_person_is_served_fastest_by_the_fastest_and_many_by_all() -> None:
+    spec = make_spec([100] * 10)
+    members = [make_member("A", bandwidth=100.0, flops=1e9), make_member("B", bandwidth=400.0, flops=1e9)]
+
+    def parts(people: int) -> list[int]:
+        plan = make_plan(spec, members, context=1, concurrency=people)
+        assert isinstance(plan, Plan)
+        return [plan.share_of(one.member).blocks for one in members]
+
+    assert parts(1) == [1, 9]
+    assert parts(4) == [2, 8]
+
+
+def test_equals_share_evenly_where_it_costs_nothing() -> None:
+    """Of divisions with the same rate the one with the shortest bottleneck is taken."""
+    members = [make_member(name) for name in "ABC"]
+    plan = make_plan(make_spec([1] * 9), members, context=1, concurrency=1)
+    assert isinstance(plan, Plan)
+    assert [share.blocks for share in plan.shares] == [3, 3, 3]
