@@ -103,7 +103,7 @@ def test_another_family_is_refused_by_name(tmp_path: Path, family: object) -> No
     assert ("unknown" in title) == (family not in {"gemma3n", "rwkv7"})
 
 
-@pytest.mark.parametrize("lost", ["model.layers.2.", "model.embed_tokens.", "lm_head."], ids=lambda name: name)
+@pytest.mark.parametrize("lost", ["model.layers.2.", "model.embed_tokens."])
 def test_a_model_that_lacks_tensors(tmp_path: Path, lost: str) -> None:
     kept = {name: shape for name, shape in llama_shapes().items() if not name.startswith(lost)}
     folder = folder_of(tmp_path / "model", kept)

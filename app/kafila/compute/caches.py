@@ -9,14 +9,31 @@ become part of an answer.
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
-from kafila.compute.stage import Cache
 from kafila.domain.ids import RequestId
 from kafila.protocol.digests import DIGEST_BYTES
 from kafila.protocol.frames import Refused
 
 CACHE_STEP = 256
 """Tokens by which mlx-lm's caches grow."""
+
+
+class Cache(Protocol):
+    """What is used here of a block's cache in mlx-lm."""
+
+    @property
+    def state(self) -> Any:
+        """The arrays that it holds, for evaluation."""
+        ...
+
+    def is_trimmable(self) -> bool:
+        """Whether the newest tokens can be taken back."""
+        ...
+
+    def trim(self, n: int) -> int:
+        """Take the newest `n` tokens back."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -142,7 +142,8 @@ def _tokenizer_config(values: dict[str, Any]) -> dict[str, Any]:
     tokens: list[str] = values["tokenizer.ggml.tokens"]
 
     def token(role: str) -> str:
-        return tokens[values[f"tokenizer.ggml.{role}_token_id"]]
+        index: int = values[f"tokenizer.ggml.{role}_token_id"]
+        return tokens[index]
 
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",

@@ -44,7 +44,7 @@ def room_bytes(spec: ModelSpec | None = None) -> int:
     """
     memory = psutil.virtual_memory()
     device = _Device()
-    free = min([memory.available, *_control_groups_room(), *device.room()])
+    free = min([memory.available, *control_groups_room(), *device.room()])
     room = free - max(HEADROOM_BYTES, round(HEADROOM_SHARE * memory.total)) - RUNTIME_BYTES
     if spec is not None and device.is_cpu:
         room = round(room / growth(spec, element_bytes=4, tokens=TYPICAL_TOKENS))
@@ -81,16 +81,17 @@ class _Device:
                 yield int(self._info[bound])
 
 
-def _control_groups_room() -> Iterator[int]:
+def control_groups_room(
+    membership: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
+) -> Iterator[int]:
     """Bytes that are left in each control group that this process is in, as in a container."""
     try:
-        own = Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines()[-1]
+        own = membership.read_text(encoding="ascii").splitlines()[-1]
     except (OSError, IndexError):
         return
-    root = Path("/sys/fs/cgroup")
     group = root / own.rpartition(":")[2].lstrip("/")
     for folder in (group, *group.parents):
-        if folder == root.parent:
+        if not folder.is_relative_to(root):
             return
         try:
             limit = int((folder / "memory.max").read_text())

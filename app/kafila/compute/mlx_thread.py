@@ -77,6 +77,10 @@ def _finish(start: Future[None]) -> None:
         import_module("kafila.compute.backend").finish()
 
 
+def _no_limit(_resource: int, _limits: tuple[int, int]) -> None:
+    """What mlx-lm calls while it is imported, instead of setting a limit."""
+
+
 def _import_mlx_lm() -> None:
     """Import mlx-lm without its change of the process's limit of open files.
 
@@ -92,7 +96,7 @@ def _import_mlx_lm() -> None:
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     set_limit = resource.setrlimit
-    resource.setrlimit = lambda *_: None
+    resource.setrlimit = _no_limit
     try:
         import_module("mlx_lm")
     finally:

@@ -17,30 +17,14 @@ Import this on the MLX thread only.
 """
 
 import copy
-from typing import Any, Protocol
+from typing import Any, TypeGuard, cast
 
 import mlx.core as mx
 from mlx import nn
 from mlx_lm.models.cache import make_prompt_cache
 
 from kafila.compute.backend import named_arrays
-
-
-class Cache(Protocol):
-    """What is used here of a block's cache in mlx-lm."""
-
-    @property
-    def state(self) -> Any:
-        """The arrays that it holds, for evaluation."""
-        ...
-
-    def is_trimmable(self) -> bool:
-        """Whether the newest tokens can be taken back."""
-        ...
-
-    def trim(self, n: int) -> int:
-        """Take the newest `n` tokens back."""
-        ...
+from kafila.compute.caches import Cache
 
 
 class UnfitModelError(Exception):
@@ -161,7 +145,7 @@ class _Pass:
             self._taken = x
         return x
 
-    def after(self, index: int, x: mx.array) -> mx.array:
+    def after(self, index: int, x: Any) -> mx.array:
         """What follows the block instead of its output `x`."""
         if not isinstance(x, mx.array):
             message = f"a block returns {type(x).__name__}"
@@ -185,13 +169,13 @@ def _find_blocks(model: nn.Module) -> tuple[str, list[nn.Module]]:
     blocks: list[nn.Module] = list(model.layers)
     for name, module in model.named_modules():
         for key, value in module.items():
-            if isinstance(value, list) and _same(value, blocks):
+            if _is_modules(value) and _same(value, blocks):
                 return (f"{name}.{key}" if name else key), value
     message = "the list of blocks was not found"
     raise UnfitModelError(message)
 
 
-def _same(found: list[Any], blocks: list[nn.Module]) -> bool:
+def _same(found: list[nn.Module], blocks: list[nn.Module]) -> bool:
     pairs = zip(found, blocks, strict=False)
     return len(found) == len(blocks) and all(one is other for one, other in pairs)
 
@@ -202,16 +186,22 @@ def _shell(module: nn.Module) -> nn.Module:
     Families look at attributes of blocks from outside, such as whether one attends locally.
     """
     shell = type(module).__new__(type(module))
-    dict.__init__(shell)
     shell.__dict__.update(vars(module))
     for key, value in module.items():
         if isinstance(value, nn.Module):
-            dict.__setitem__(shell, key, _shell(value))
-        elif isinstance(value, list) and value and isinstance(value[0], nn.Module):
-            dict.__setitem__(shell, key, [_shell(item) for item in value])
+            shell[key] = _shell(value)
+        elif _is_modules(value):
+            shell[key] = [_shell(item) for item in value]
         elif not isinstance(value, mx.array):
-            dict.__setitem__(shell, key, value)
+            shell[key] = value
     return shell
+
+
+def _is_modules(value: Any) -> TypeGuard[list[nn.Module]]:
+    if not isinstance(value, list):
+        return False
+    items = cast("list[object]", value)
+    return bool(items) and all(isinstance(item, nn.Module) for item in items)
 
 
 def _kind(cache: Cache) -> tuple[type, int | None]:

@@ -22,13 +22,13 @@ _HALF_A_CHARACTER = "\ufffd"
 class TextSide:
     """A model's tokenizer and chat template, and the answers that are being written."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, name: str) -> None:
         try:
             # A tokenizer that comes with code of its own would run it, or ask on the terminal.
             self._tokenizer = load_tokenizer(folder, {"trust_remote_code": False})
         except Exception as error:  # What a broken file raises differs with the tokenizer.
             raise UserError(
-                title=f"The tokenizer in “{folder.name}” cannot be loaded",
+                title=f"The tokenizer of “{name}” cannot be loaded",
                 advice="Fetch the model again, or pick another one.",
             ) from error
         self._answers: dict[RequestId, StreamingDetokenizer] = {}

@@ -29,8 +29,8 @@ class Worker:
     def __init__(self, folder: Path, spec: ModelSpec, part: Part, progress: Progress) -> None:
         self.part = part
         self._spec = spec
-        self._stage, self.resident_bytes = load_stage(folder, part, progress)
-        self._text = TextSide(folder) if part.head else None
+        self._stage, self.resident_bytes = load_stage(folder, part, progress, name=spec.name)
+        self._text = TextSide(folder, name=spec.name) if part.head else None
         self._shelf = CacheShelf(
             self._stage.new_caches,
             max_tokens=room_for(context=part.context, concurrency=part.concurrency),

@@ -91,7 +91,6 @@ FAMILIES: Mapping[str, Family] = {
     "lfm2_moe": _CONVOLUTION,
     "llama": _PLAIN,
     "mimo": _PLAIN,
-    "minicpm": _PLAIN,
     "minicpm3": _EXPANDED,
     "ministral3": _PLAIN,
     "mistral": _PLAIN,
@@ -193,10 +192,9 @@ class Settings:
             return 1.0
 
     @property
-    def tied(self) -> bool | None:
-        """Whether embedding and unembedding are one tensor; None: the family knows."""
-        tied = self._values.get("tie_word_embeddings")
-        return tied if isinstance(tied, bool) else None
+    def tied(self) -> bool:
+        """Whether the configuration says that embedding and unembedding are one tensor."""
+        return self._values.get("tie_word_embeddings") is True
 
 
 def kept_per_token(family: Family, settings: Settings, *, element_bytes: int) -> tuple[int, ...]:

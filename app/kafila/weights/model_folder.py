@@ -90,9 +90,7 @@ def divide(index: TensorIndex, folder: Path) -> ModelParts:
             blocks[int(in_block[1])].append(index.tensors[name])
     if settings.tied:
         head = [tensor for tensor in head if _module(tensor) not in _UNEMBEDDINGS]
-    modules = {_module(tensor) for tensor in head}
-    lacks_head = not modules & _EMBEDDINGS or (settings.tied is False and not modules & _UNEMBEDDINGS)
-    if lacks_head or not all(blocks):
+    if not all(blocks) or not any(_module(tensor) in _EMBEDDINGS for tensor in head):
         raise UserError(
             title=f"The model in “{folder.name}” is incomplete or in another format",
             advice="Download it again, in MLX's format.",
