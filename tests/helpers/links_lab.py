@@ -32,6 +32,11 @@ class Relay:
         self.seen: list[bytes] = []
         self.is_deaf = False
 
+    @property
+    def dropped(self) -> dict[str, int]:
+        """Frames that went nowhere, by reason."""
+        return dict(self._machine.dropped)
+
     def seat(self) -> RelaySeat:
         slot, key = secrets.randbits(64), secrets.token_bytes(32)
         self._machine.seat(slot=slot, session=1, key=key, now=self._loop.time())

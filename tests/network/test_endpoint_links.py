@@ -110,7 +110,7 @@ async def test_large_messages_arrive_whole_and_wait_for_a_slow_reader() -> None:
                 assert await there.receive(Channel.WEIGHTS) == message
 
 
-async def test_a_small_message_overtakes_a_large_one_on_a_lower_channel() -> None:
+async def test_decode_overtakes_prefill_and_prefill_overtakes_weights() -> None:
     async with open_lab() as lab:
         one, other = await lab.pair()
         lab.introduce(one, other)
@@ -122,7 +122,7 @@ async def test_a_small_message_overtakes_a_large_one_on_a_lower_channel() -> Non
             came.append(channel)
 
         async with asyncio.timeout(WITHIN_S), asyncio.TaskGroup() as tasks:
-            for channel, size in ((Channel.WEIGHTS, 3_000_000), (Channel.PREFILL, 1_000_000), (Channel.DECODE, 10_000)):
+            for channel, size in ((Channel.WEIGHTS, 1_000_000), (Channel.PREFILL, 2_500_000), (Channel.DECODE, 10_000)):
                 await here.send(channel, bytes(size))
                 tasks.create_task(receive(channel))
         assert came == [Channel.DECODE, Channel.PREFILL, Channel.WEIGHTS]
@@ -156,8 +156,13 @@ async def test_a_closed_link_can_be_opened_again() -> None:
         here, _ = await connect(one, other)
         here.close()
         await other.told(LinkLost)
-        await one.told(LinkLost)
-        await exchange(*await connect(one, other))
+        since = len(other.events)
+        here, there = await connect(one, other, since=since)
+        await exchange(here, there)
+        other.endpoint.close_link(one.member)
+        await other.told(LinkLost, since=since)
+        with pytest.raises(LinkClosed):
+            await asyncio.wait_for(here.receive(Channel.CONTROL), WITHIN_S)
 
 
 async def test_a_member_that_starts_anew_replaces_its_old_link() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from helpers.link_echo import echo_peer
 from helpers.links_lab import WITHIN_S, Lab, Node, connect, exchange, open_lab
 from kafila.domain.plan import PathKind
 from kafila.network.link import Link
-from kafila.protocol.links import Channel, LinkHeard, LinkLost, LinkQuiet, LinkUp
+from kafila.protocol.links import QUIET_AFTER_S, Channel, LinkHeard, LinkLost, LinkQuiet, LinkUp
 
 pytestmark = pytest.mark.loopback
 
@@ -77,6 +78,9 @@ async def test_a_link_that_is_direct_needs_the_relay_no_more() -> None:
         await one.until(lambda: DIRECT in one.paths(other))
         await other.until(lambda: DIRECT in other.paths(one))
         lab.relay.is_deaf = True
+        for node in (one, other):
+            node.endpoint.forget_seat()
+            assert node.endpoint.candidates().relay_slot is None
         for _ in range(20):
             await exchange(here, there)
         assert one.paths(other) == [RELAYED, DIRECT]
@@ -119,6 +123,15 @@ async def test_a_peer_that_stands_still_is_told_as_quiet_and_heard_again() -> No
                 assert await link.receive(Channel.CONTROL) == b"are you there?"
             kinds = [type(event) for event in node.events if isinstance(event, LinkQuiet | LinkHeard | LinkLost)]
             assert kinds == [LinkQuiet, LinkHeard]
+
+            await node.until(lambda: link.path is DIRECT)
+            since = len(node.events)
+            time.sleep(QUIET_AFTER_S + 0.5)  # noqa: ASYNC251  # This process stands still, not the other.
+            await link.send(Channel.CONTROL, b"and me?")
+            async with asyncio.timeout(WITHIN_S):
+                assert await link.receive(Channel.CONTROL) == b"and me?"
+            assert not any(isinstance(event, LinkQuiet) for event in node.events[since:])
+            assert link.path is DIRECT
         finally:
             child.kill()
             await child.wait()

@@ -15,7 +15,7 @@ from kafila.domain.errors import PeerError
 from kafila.network.identity import DeviceIdentity
 from kafila.network.link import LinkClosed
 from kafila.network.link_session import CloseCode, Ending
-from kafila.network.quic import ALPN
+from kafila.network.quic import ALPN, AioquicMaker
 from kafila.protocol.links import Candidates, LinkLost, LinkUp, Peer, RelaySeat
 from kafila.protocol.relay_frames import (
     DeliveredFrame,
@@ -101,12 +101,13 @@ class BareDialer:
 class Expecting:
     """A member that waits to be dialled by another one, which is not there; its seat is taken by whoever comes."""
 
-    def __init__(self, waiting: Node, absent: DeviceIdentity, seat: RelaySeat) -> None:
+    def __init__(self, waiting: Node, absent: DeviceIdentity, seat: RelaySeat, *, asks: bool = True) -> None:
         assert waiting.seat is not None
         self.waiting, self.absent, self.seat, self.slot = waiting, absent, seat, waiting.seat.slot
         self.key = bytes(range(32))
         waiting.endpoint.set_peers({absent.member: self.peer(absent, seat.slot)})
-        waiting.endpoint.open_link(absent.member)
+        if asks:
+            waiting.endpoint.open_link(absent.member)
 
     def peer(self, identity: DeviceIdentity, slot: int | None) -> Peer:
         return Peer(
@@ -159,6 +160,30 @@ async def test_whoever_shows_no_certificate_is_refused() -> None:
         it = await expecting(lab, member, waiting)
         assert await BareDialer(it.seat, it.slot, None).dial() == CloseCode.WRONG_KEY
         assert it.let_in_nobody()
+
+
+async def test_a_first_flight_from_an_unknown_address_leaves_no_trace() -> None:
+    async with open_lab() as lab:
+        member, waiting = identities(2)
+        node = await lab.node(waiting)
+        it = Expecting(node, member, lab.relay.seat(), asks=False)
+        _send_first_flight(member, node)
+        other = await lab.node()
+        key = lab.key(node, other)
+        expected = it.peer(member, it.seat.slot)
+        node.endpoint.set_peers({member.member: expected, other.member: other.as_peer(key)})
+        other.endpoint.set_peers({waiting.member: node.as_peer(key)})
+        _send_first_flight(member, node)
+        await exchange(*await connect(other, node))
+        # An answer would go by the only way that is known to that member, whose seat is empty.
+        assert lab.relay.dropped == {}
+
+
+def _send_first_flight(member: DeviceIdentity, to: Node) -> None:
+    core = AioquicMaker(member, idle_timeout_s=60).dial(to.member, 1.0)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as unknown:
+        for datagram in core.datagrams(1.0):
+            unknown.sendto(datagram, (LOOPBACK, to.endpoint.local.port))
 
 
 async def test_a_member_that_dials_as_another_is_refused() -> None:

@@ -11,6 +11,7 @@ from kafila.protocol.edge import (
     DOUBT_AFTER_S,
     MAX_CANDIDATES,
     PING_EXPIRES_S,
+    PROBE_EVERY_S,
     PUNCH_FOR_S,
     Answer,
     Ask,
@@ -111,7 +112,7 @@ def test_a_silent_direct_path_is_doubted_then_given_up() -> None:
     it = Clocked().began(LAN)
     it.wait(0.1, answering=(TO_LAN, RELAY))
     assert it.edge.routes() == (TO_LAN,)
-    it.wait(DOUBT_AFTER_S + 0.2, answering=(RELAY,))
+    it.wait(PROBE_EVERY_S + DOUBT_AFTER_S, answering=(RELAY,))
     assert isinstance(it.edge.state, Doubtful)
     assert it.edge.routes() == (TO_LAN, RELAY)
     assert it.edge.path is PathKind.DIRECT
@@ -123,7 +124,7 @@ def test_a_silent_direct_path_is_doubted_then_given_up() -> None:
 def test_a_late_answer_ends_the_doubt_without_a_word() -> None:
     it = Clocked().began(LAN)
     it.wait(0.1, answering=(TO_LAN,))
-    it.wait(DOUBT_AFTER_S + 0.2)
+    it.wait(PROBE_EVERY_S + DOUBT_AFTER_S)
     moves = [move.path for move in it.moves]
     it.wait(0.3, answering=(TO_LAN,))
     assert it.edge.routes() == (TO_LAN,)
@@ -204,10 +205,9 @@ def test_only_the_first_answer_from_the_asked_address_counts() -> None:
     assert isinstance(it.edge.state, Punching)
     it.pong(TO_LAN)
     assert isinstance(it.edge.state, Direct)
-    heard_at = it.edge.state.answered_at
-    it.now += 1.0
-    it.pong(TO_LAN)
-    assert it.edge.state.answered_at == heard_at
+    it.wait(PROBE_EVERY_S)
+    it.pong(TO_LAN, 1)
+    assert it.edge.state.asked_at is not None
 
 
 def test_a_very_late_answer_tells_nothing() -> None:
@@ -219,10 +219,22 @@ def test_a_very_late_answer_tells_nothing() -> None:
     assert isinstance(it.edge.state, Punching)
 
 
+def test_whoever_was_stopped_does_not_take_its_own_silence_for_the_peers() -> None:
+    it = Clocked().began(LAN)
+    it.wait(0.1, answering=(TO_LAN, RELAY))
+    it.now += 60.0
+    it.edge.tick(it.now)
+    it.take()
+    assert it.edge.routes() == (TO_LAN,)
+    it.wait(0.01, answering=(TO_LAN, RELAY))
+    it.wait(5.0, answering=(TO_LAN, RELAY))
+    assert [move.path for move in it.moves if move.path is PathKind.RELAYED] == [PathKind.RELAYED]
+
+
 def test_in_doubt_a_new_address_of_the_peer_takes_over() -> None:
     it = Clocked().began(LAN)
     it.wait(0.1, answering=(TO_LAN,))
-    it.wait(DOUBT_AFTER_S + 0.2)
+    it.wait(PROBE_EVERY_S + DOUBT_AFTER_S)
     it.edge.heard_ping(TO_PUBLIC, 5, it.now)
     assert it.take() == [TO_PUBLIC]
     it.pong(TO_PUBLIC)

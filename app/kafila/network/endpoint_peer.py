@@ -11,6 +11,8 @@ from kafila.network.paths import PeerPath
 from kafila.network.quic import CoreMaker, QuicCore
 from kafila.protocol.links import LinkEvent, LinkLost, LinkUp, Peer
 
+DIAL_EVERY_S = 1.0
+"""At most so often, where a handshake fails at once."""
 DIAL_ANEW_AFTER_S = 0.5
 """An unfinished handshake of the peer's gives way to a newer one only after this long."""
 
@@ -44,6 +46,7 @@ class KnownPeer:
         self._on_event = on_event
         self._on_wake = on_wake
         self._wanted = False
+        self._next_dial_at = 0.0
         self._routes = path.edge.routes()
         self._ended: set[Session] = set()
         self._waiters: list[asyncio.Future[Link]] = []
@@ -53,6 +56,7 @@ class KnownPeer:
     def open(self, now: float) -> None:
         """Bring a link about, or keep the one there is."""
         self._wanted = True
+        self._next_dial_at = now
         self.path.edge.begin(now)
 
     def link(self) -> Link | None:
@@ -102,6 +106,8 @@ class KnownPeer:
         due = [session.next_tick() for session in self.sessions]
         if (edge_due := self.path.edge.next_tick()) is not None:
             due.append(edge_due)
+        if self._should_dial():
+            due.append(self._next_dial_at)
         return min(due, default=None)
 
     def settle(self, now: float) -> None:
@@ -109,12 +115,12 @@ class KnownPeer:
         for path_changed in self.path.act():
             self._on_event(path_changed)
         self._follow_routes(now)
-        if self._should_dial():
-            self._add(self._maker.dial(self.peer.member, now), now)
         for session in list(self.sessions):
-            for datagram in session.pump(now):
-                self.path.send(datagram)
-            self._hear_of(session)
+            self._pump(session, now)
+        # Only now, when all that has ended is known to have ended, and why.
+        if self._should_dial() and now >= self._next_dial_at:
+            self._next_dial_at = now + DIAL_EVERY_S
+            self._pump(self._add(self._maker.dial(self.peer.member, now), now), now)
         self._ended.intersection_update(self.sessions)
 
     def say_farewell(self) -> None:
@@ -124,6 +130,11 @@ class KnownPeer:
                 self.path.send(datagram)
 
     # How it goes on
+
+    def _pump(self, session: Session, now: float) -> None:
+        for datagram in session.pump(now):
+            self.path.send(datagram)
+        self._hear_of(session)
 
     def _add(self, core: QuicCore, now: float) -> Session:
         session = Session(

@@ -12,8 +12,6 @@ from cryptography.x509.oid import NameOID
 
 from kafila.domain.ids import MemberId
 
-PRIVATE_KEY_BYTES = 32
-
 _VALID_FROM = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 _VALID_UNTIL = datetime.datetime(9999, 12, 31, tzinfo=datetime.UTC)
 

@@ -35,10 +35,11 @@ PROBE_EVERY_S = 1.0
 PROBE_IN_DOUBT_EVERY_S = 0.25
 PROBE_AGAIN_EVERY_S = 2.0
 PROBE_SPARE_RELAY_EVERY_S = 5.0
-DOUBT_AFTER_S = 1.3
-"""Silence, beyond the round trip, after which a direct path is in doubt."""
-DEAD_AFTER_S = 2.5
-PING_EXPIRES_S = 3.0
+DOUBT_AFTER_S = 0.3
+"""How long, beyond the round trip, a question may go unanswered before a direct path is in doubt."""
+DEAD_AFTER_S = 1.5
+"""…and before it is given up. Both count from the question: whoever was stopped has not asked."""
+PING_EXPIRES_S = 10.0
 """An older answer tells nothing of the path as it is now."""
 
 MAX_CANDIDATES = 16
@@ -79,16 +80,17 @@ class Direct(msgspec.Struct, frozen=True, kw_only=True):
     """An address answers."""
 
     address: Address
-    answered_at: float
     rtt_s: float
+    asked_at: float | None
+    """When the question was asked that waits for its answer longest."""
 
 
 class Doubtful(msgspec.Struct, frozen=True, kw_only=True):
     """The address that answered is late: datagrams take both ways."""
 
     address: Address
-    answered_at: float
     rtt_s: float
+    asked_at: float
 
 
 class Lost(msgspec.Struct, frozen=True):
@@ -274,11 +276,11 @@ class Edge:
                 return None
             case Punching(since=since):
                 due.append(since + PUNCH_FOR_S)
-            case Direct(answered_at=answered_at, rtt_s=rtt_s):
-                due.append(answered_at + DOUBT_AFTER_S + rtt_s)
-            case Doubtful(answered_at=answered_at, rtt_s=rtt_s):
-                due.append(answered_at + DEAD_AFTER_S + rtt_s)
-            case Relayed() | Lost():
+            case Direct(asked_at=float(asked_at), rtt_s=rtt_s):
+                due.append(asked_at + DOUBT_AFTER_S + rtt_s)
+            case Doubtful(asked_at=asked_at, rtt_s=rtt_s):
+                due.append(asked_at + DEAD_AFTER_S + rtt_s)
+            case Direct() | Relayed() | Lost():
                 pass
         return min(due)
 
@@ -293,13 +295,13 @@ class Edge:
         match self.state:
             case Punching(since=since) if now >= since + PUNCH_FOR_S:
                 self.state = Relayed() if self._has_relay else Lost()
-            case Direct(address=address, answered_at=answered_at, rtt_s=rtt_s):
-                if now >= answered_at + DOUBT_AFTER_S + rtt_s:
-                    self.state = Doubtful(address=address, answered_at=answered_at, rtt_s=rtt_s)
+            case Direct(address=address, asked_at=float(asked_at), rtt_s=rtt_s):
+                if now >= asked_at + DOUBT_AFTER_S + rtt_s:
+                    self.state = Doubtful(address=address, asked_at=asked_at, rtt_s=rtt_s)
                     self._next_round_at = now
                     self._judge_silence(now)
-            case Doubtful(answered_at=answered_at, rtt_s=rtt_s):
-                if now >= answered_at + DEAD_AFTER_S + rtt_s:
+            case Doubtful(asked_at=asked_at, rtt_s=rtt_s):
+                if now >= asked_at + DEAD_AFTER_S + rtt_s:
                     self._punch(now)
             case _:
                 pass
@@ -315,7 +317,7 @@ class Edge:
                 return
             case _:
                 pass
-        self.state = Direct(address=address, answered_at=now, rtt_s=rtt_s)
+        self.state = Direct(address=address, rtt_s=rtt_s, asked_at=None)
         self._next_round_at = min(now + PROBE_EVERY_S, max(self._next_round_at, now))
 
     # What is sent
@@ -345,6 +347,11 @@ class Edge:
         if len(self._open_pings) > MAX_OPEN_PINGS:
             self._open_pings.popitem(last=False)
         self._effects.append(Ask(route=route, transaction=transaction))
+        match self.state, route:
+            case Direct(asked_at=None) as direct, OverAddress(address=asked) if asked == direct.address:
+                self.state = msgspec.structs.replace(direct, asked_at=now)
+            case _:
+                pass
 
     def _tell(self, now: float) -> None:
         """Tell of the path in use: what is new at once, what was measured again once a second."""
@@ -368,4 +375,7 @@ class Edge:
 
 
 def _smooth(held: float | None, sample: float) -> float:
-    return sample if held is None else held + (sample - held) / 4
+    """Down at once, up slowly: a busy computer delays an answer, and nothing makes it early."""
+    if held is None or sample <= held:
+        return sample
+    return held + (sample - held) / 4
