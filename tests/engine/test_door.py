@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -165,7 +165,7 @@ def introduction(identity: DeviceIdentity, name: str) -> Introduction:
 
 
 @asynccontextmanager
-async def open_house() -> AsyncIterator[House]:
+async def open_house() -> AsyncGenerator[House]:
     server = await RendezvousServer.open([Address("127.0.0.1", 0)])
     address = server.addresses[0]
     doors, host = OneRendezvous(address), DeviceIdentity.generate()
