@@ -153,7 +153,7 @@ def _cells(figures: Figures | None) -> tuple[str, str, str]:
     )
 
 
-def time_sizes() -> list[Timing]:
+def time_sizes(sizes: Sequence[tuple[int, int]] = SIZES) -> list[Timing]:
     """Plan made-up fleets of growing size, the best of a few rounds each."""
     return [
         Timing(
@@ -162,7 +162,7 @@ def time_sizes() -> list[Timing]:
             equal_blocks_ms=_time(members, _make_model(blocks, unequal=False)),
             unequal_blocks_ms=_time(members, _make_model(blocks, unequal=True)),
         )
-        for members, blocks in SIZES
+        for members, blocks in sizes
     ]
 
 

@@ -114,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     rendezvous.set_defaults(module="kafila.cli.rendezvous", function="run")
 
     import_module("kafila.cli.plan").add_parser(commands, parents=[common])
+    import_module("kafila.cli.bench").add_parser(commands, parents=[common])
 
     engine = commands.add_parser("engine", parents=[common, profile])
     engine.add_argument("--ephemeral", action="store_true", help=argparse.SUPPRESS)
