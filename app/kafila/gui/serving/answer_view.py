@@ -33,8 +33,8 @@ class CodeCard(QFrame):
         self._writing = False
         self.setProperty("card", "code")
         self._language = Text(theme, "", Role.CAPTION, Tone.FAINT, weight=600)
-        self._copy = Button(theme, self.tr("Copy"), Kind.QUIET, Size.SMALL, Icon.COPY)
-        self._copy.clicked.connect(self._copied)
+        self.copy = Button(theme, self.tr("Copy"), Kind.QUIET, Size.SMALL, Icon.COPY)
+        self.copy.clicked.connect(self._copied)
         self.code = QPlainTextEdit()
         self.code.setReadOnly(True)
         self.code.setProperty("prose", "true")
@@ -51,7 +51,7 @@ class CodeCard(QFrame):
         head.setContentsMargins(theme.px(14), theme.px(4), theme.px(6), 0)
         head.addWidget(self._language)
         head.addStretch(1)
-        head.addWidget(self._copy)
+        head.addWidget(self.copy)
         body = QVBoxLayout(self)
         body.setContentsMargins(0, 0, 0, theme.px(10))
         body.setSpacing(theme.px(2))
@@ -85,7 +85,7 @@ class CodeCard(QFrame):
 
     def _copied(self) -> None:
         QGuiApplication.clipboard().setText(self.code.toPlainText())
-        self._copy.flash(self.tr("Copied"))
+        self.copy.flash(self.tr("Copied"))
 
     def _wheel(self, event: QWheelEvent) -> None:
         event.ignore()
@@ -178,6 +178,7 @@ class AnswerView(QWidget):
             part = self._make(segment)
             self._parts.append(part)
             self._layout.addWidget(part)
+            part.show()
         part = self._parts[at]
         if isinstance(part, Prose) and isinstance(segment, markdown.Prose):
             part.show_markdown(segment.text, writing=writing)

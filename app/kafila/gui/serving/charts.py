@@ -100,7 +100,10 @@ def _axes(window: Window, top: float, parts: int, unit: str) -> Axes:
     places = decimals(top) if top else 0
     return Axes(
         top=top or 1.0,
-        numbers=[(value, unit.format(number=figures.number(value, places))) for value in ticks(top, parts)],
+        numbers=[
+            (value, unit.format(number=figures.number(value, places)))
+            for value in (ticks(top, parts) if top else (0.0,))
+        ],
         times=_times(window),
         span_s=window.span_s,
     )

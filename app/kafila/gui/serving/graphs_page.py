@@ -63,7 +63,7 @@ class GraphsPage(LiveGraphs):
         self._legend_row = QHBoxLayout(self._legend)
         self._trip_words = Text(theme, "", Role.SMALL, Tone.MUTED)
         self._pace_words = Text(theme, self.tr("All conversations together"), Role.SMALL, Tone.MUTED)
-        self._hover = HoverCard(theme, self.busy.plot)
+        self.hover = HoverCard(theme, self.busy.plot)
         self.busy.plot.pointed.connect(self._point)
         self._empty = Empty(
             theme,
@@ -234,7 +234,7 @@ class GraphsPage(LiveGraphs):
         """Show all values at the time under the pointer."""
         samples = self.history.last(self._span, now_s=self.now_s, points=POINTS)
         if not isinstance(second, float) or not samples or self.serving is None:
-            self._hover.hide()
+            self.hover.hide()
             return
         at = self.now_s + second
         nearest = min(samples, key=lambda one: abs(one.at_s - at))
@@ -246,4 +246,4 @@ class GraphsPage(LiveGraphs):
         plot = self.busy.plot
         span = self._span if self._span is not None else self.history.length_s(self.now_s)
         x = plot.area.left() + (1 + second / span) * plot.area.width()
-        self._hover.show_values(figures.ago(self.now_s - nearest.at_s), lines, round(x))
+        self.hover.show_values(figures.ago(self.now_s - nearest.at_s), lines, round(x))

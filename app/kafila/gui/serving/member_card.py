@@ -77,7 +77,7 @@ class MemberCard(QFrame):
         self._grid.setColumnStretch(1, 1)
         self._more = QWidget()
         self._more_grid = QGridLayout(self._more)
-        self._details = Button(theme, self.tr("Details"), Kind.LINK, Size.SMALL, Icon.CHEVRON_RIGHT)
+        self.details = Button(theme, self.tr("Details"), Kind.LINK, Size.SMALL, Icon.CHEVRON_RIGHT)
         self._fill()
 
     def _fill(self) -> None:
@@ -121,9 +121,9 @@ class MemberCard(QFrame):
         return Pill(self._theme, *path_pill(shown.arriving.path))
 
     def _add_details(self) -> None:
-        self._details.setCheckable(True)
-        self._details.toggled.connect(self._show_details)
-        self._card.body.addLayout(row(self._details, 1))
+        self.details.setCheckable(True)
+        self.details.toggled.connect(self._show_details)
+        self._card.body.addLayout(row(self.details, 1))
         self._more_grid.setContentsMargins(0, 0, 0, 0)
         self._more_grid.setColumnStretch(1, 1)
         one = self._shown.one
@@ -153,7 +153,7 @@ class MemberCard(QFrame):
         grid.addWidget(right, line, 1, Qt.AlignmentFlag.AlignTop)
 
     def _show_details(self) -> None:
-        self._more.setVisible(self._details.isChecked())
+        self._more.setVisible(self.details.isChecked())
         self.adjustSize()
 
     def open_at(self, place: QPoint) -> None:
@@ -164,7 +164,7 @@ class MemberCard(QFrame):
         top = min(place.y(), room.bottom() - self.height())
         self.move(max(left, room.left()), max(top, room.top()))
         self.show()
-        self._details.setFocus(Qt.FocusReason.PopupFocusReason)
+        self.details.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
         """Escape closes."""

@@ -123,3 +123,4 @@ class MemberList(QWidget):
             self._rows.append(row)
             self._body.addWidget(Line())
             self._body.addWidget(row)
+            row.show()

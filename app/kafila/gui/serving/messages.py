@@ -91,6 +91,7 @@ class Messages(QScrollArea):
         message.go_on.connect(self.go_on)
         self._turns.append(message)
         self._layout.addWidget(message)
+        message.show()
 
     def _cut(self, count: int) -> None:
         while len(self._turns) > count:

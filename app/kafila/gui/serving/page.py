@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QSplitter, QVBoxLayout
 
 from kafila.domain.chat import ChatEvent
 from kafila.domain.commands import Command, LeaveSession
+from kafila.domain.errors import Problem
 from kafila.domain.ids import MemberId
 from kafila.domain.snapshot import Ended, Serving, Snapshot
 from kafila.gui.serving.chat import Chat
@@ -66,6 +67,7 @@ class ServingPage(QWidget):
         self._me = MemberId("")
         self._over = False
         self._rooms = dict[MemberId, int]()
+        self.leaving: Asking | None = None
         self._tight = False
         self._narrow = False
         self.group = Text(theme, "", Role.SUBHEADING)
@@ -97,7 +99,7 @@ class ServingPage(QWidget):
         top.addWidget(self.tabs)
         top.addWidget(self.more)
         self._menu.addAction(self._leave)
-        self._leave.triggered.connect(self._ask_to_leave)
+        self._leave.triggered.connect(self.ask_to_leave)
         self.more.clicked.connect(self._open_menu)
         self.tabs.hide()
         self.tabs.chosen.connect(self._choose_tab)
@@ -118,6 +120,8 @@ class ServingPage(QWidget):
         self._banner = holder
         holder.hide()
         layout = QVBoxLayout(self)
+        # The wide form asks for more room than the narrow one may have.
+        layout.setSizeConstraint(QVBoxLayout.SizeConstraint.SetNoConstraint)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(head)
@@ -136,12 +140,19 @@ class ServingPage(QWidget):
             self._serving = session
             self._banner.hide()
             self._show(session)
-        elif isinstance(session, Ended) and self._serving is not None and not self._over:
-            self._over = True
-            self.ended.say_problem(session.reason)
-            self._banner.show()
-            self.chat.interrupt(session.reason)
-            self._show(self._serving)
+        elif self._serving is not None and not self._over:
+            self._end(self._serving, session.reason if isinstance(session, Ended) else None)
+
+    def _end(self, serving: Serving, reason: Problem | None) -> None:
+        """The session is over; what was said stays."""
+        reason = reason or Problem(
+            title=self.tr("You left the session"), advice=self.tr("Your conversations stay here.")
+        )
+        self._over = True
+        self.ended.say_problem(reason)
+        self._banner.show()
+        self.chat.interrupt(reason)
+        self._show(serving)
 
     def chat_event(self, event: ChatEvent) -> None:
         """Take in what the engine says about an answer."""
@@ -185,7 +196,8 @@ class ServingPage(QWidget):
     def _open_menu(self) -> None:
         self._menu.popup(self.more.mapToGlobal(QPoint(0, self.more.height())))
 
-    def _ask_to_leave(self) -> None:
+    def ask_to_leave(self) -> None:
+        """Ask before leaving, and say who is affected."""
         serving = self._serving
         if serving is None:
             return
@@ -210,7 +222,12 @@ class ServingPage(QWidget):
             go=self.tr("End for everyone") if hosting else self.tr("Leave"),
         )
         dialog.accepted.connect(self.leave)
+        dialog.destroyed.connect(self._asked)
+        self.leaving = dialog
         dialog.open()
+
+    def _asked(self) -> None:
+        self.leaving = None
 
     def leave(self) -> None:
         """Leave; a host ends the session for everyone."""

@@ -40,6 +40,8 @@ class Table(Card):
         self._grid.addWidget(left, line, 0)
         self._grid.addWidget(drawn, line, 1, Qt.AlignmentFlag.AlignVCenter)
         self._grid.addWidget(right, line, 2, Qt.AlignmentFlag.AlignRight)
+        for part in (left, drawn, right):
+            part.show()
 
     def middle(self, line: int) -> QWidget | None:
         """What is drawn in a row."""

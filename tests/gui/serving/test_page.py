@@ -1,0 +1,177 @@
+import msgspec
+import pytest
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QAbstractButton, QLineEdit, QTextEdit, QWidget
+
+from gui.serving.conftest import Stage
+from gui.serving.hands import click, press, seen, words
+from gui.serving.scenes import ended, member_id, paused, serving
+from gui.serving.scenes import snapshot as snap
+from kafila.domain.commands import LeaveSession
+from kafila.domain.snapshot import Forming, Idle
+
+
+def test_the_head_says_who_serves_what(stage: Stage) -> None:
+    page = stage.page
+    assert page.group.text() == "Sunday group"
+    assert page.status.text() == "Serving · 5 computers"
+    assert page.model.text() == "Qwen3 32B"
+    stage.play(serving(1))
+    assert page.status.text() == "Serving · 1 computer"
+
+
+def test_a_paused_session_says_who_is_away_and_how_long_we_wait(stage: Stage) -> None:
+    stage.play(paused())
+    page = stage.page
+    assert page.status.text() == "Paused · Attic mini is away"
+    action = page.ring_pane.action
+    assert seen(action)
+    assert not seen(page.ring_pane.graphs)
+    shown = words(action)
+    assert "Attic mini stopped answering" in shown
+    assert "It holds 10 of 64 parts, so the model waits." in shown
+    assert "0:36 left" in shown
+    assert action.bar.accessibleName() == "0:36 left"
+    stage.play(serving())
+    assert not seen(action)
+    assert seen(page.ring_pane.graphs)
+    assert page.status.text() == "Serving · 5 computers"
+
+
+def test_the_lock_says_who_reads(stage: Stage) -> None:
+    lock = stage.page.chat.lock
+    assert "This computer leads and reads the text in order to answer." in lock.words()
+    stage.play(serving(), me=2)
+    assert lock.words() == (
+        "Encrypted between your computers. Studio laptop leads and reads the text in order to answer."
+    )
+    stage.play(serving(1))
+    assert lock.words() == "Everything stays on this computer."
+
+
+def test_an_ended_session_stays_dim_with_its_reason(stage: Stage) -> None:
+    stage.play(ended())
+    page = stage.page
+    assert page.status.text() == "Ended"
+    assert seen(page.ended)
+    assert page.ended.words() == "The host ended the session. Your conversations stay here."
+    assert seen(page.ring_pane.ring)
+    assert not seen(page.more)
+    stage.play(serving(3, relayed=1))
+    assert not seen(page.ended)
+    assert page.status.text() == "Serving · 3 computers"
+
+
+def test_a_session_that_was_left_is_over_too(stage: Stage) -> None:
+    stage.play(Idle())
+    assert stage.page.status.text() == "Ended"
+    assert stage.page.ended.words().startswith("You left the session.")
+
+
+def test_before_it_serves_it_shows_nothing_and_does_not_mind(stage: Stage) -> None:
+    plan = msgspec.json.decode(
+        b'{"type":"plan","objective":"fastest","tier":"full","tier_reason":"","shares":[],'
+        b'"edges":[],"figures":{"bottleneck_ms":null,"circuit_ms":null,"tokens_per_second":null,'
+        b'"utilisation":null,"fits":true},"tokens_per_second_alone":null,"search":"exact"}',
+        type=Forming.__annotations__["plan"],
+    )
+    stage.play(Forming(is_host=True, group="g", model="m", plan=plan, rows=()))
+    assert stage.page.status.text() == "Ended"
+
+
+def test_leaving_is_asked_and_then_sent(stage: Stage) -> None:
+    stage.page.ask_to_leave()
+    dialog = stage.page.leaving
+    assert dialog is not None
+    assert dialog.stay.hasFocus() or dialog.focusWidget() is dialog.stay
+    dialog.stay.click()
+    assert stage.sent == []
+    stage.page.ask_to_leave()
+    dialog = stage.page.leaving
+    assert dialog is not None
+    dialog.go.click()
+    assert stage.sent == [LeaveSession()]
+
+
+def test_a_node_opens_its_card(stage: Stage) -> None:
+    pane = stage.page.ring_pane
+    click(pane.ring.nodes[3])
+    card = pane.card
+    assert card is not None
+    shown = words(card)
+    for expected in (
+        "Attic mini",
+        "Kit",
+        "49–58 of 64",
+        "28 ms, busy 47 %",
+        "From Office desktop",
+        "84 ms there and back, 164 kB/s",
+        "2.8 GB",
+    ):
+        assert expected in shown
+    assert "[48, 58)" not in shown
+    card.details.click()
+    assert "[48, 58)" in words(card)
+    assert "4003" in words(card)
+    press(card, Qt.Key.Key_Escape)
+    assert not seen(card)
+
+
+def test_narrow_windows_have_a_list_instead_of_names(stage: Stage) -> None:
+    stage.page.resize(844, 600)
+    pane = stage.page.ring_pane
+    assert seen(pane.list)
+    assert not seen(pane.graphs)
+    assert pane.width() == 312
+    assert stage.page.status.text() == "Serving · 5"
+    shown = words(pane.list)
+    assert "Attic mini" in shown
+    assert "47 %" in shown
+    assert pane.list.rows[3].accessibleName() == "Attic mini, 10 parts, busy 47 percent, relayed"
+    stage.page.resize(1204, 800)
+    assert not seen(pane.list)
+    assert seen(pane.graphs)
+
+
+def test_tight_windows_have_tabs(stage: Stage) -> None:
+    page = stage.page
+    page.resize(640, 600)
+    assert page.width() == 640
+    assert seen(page.tabs)
+    assert seen(page.chat)
+    assert not seen(page.ring_pane)
+    page.tabs.chosen.emit(0)
+    assert seen(page.ring_pane)
+    assert not seen(page.chat)
+    page.resize(1204, 800)
+    assert seen(page.chat)
+    assert seen(page.ring_pane)
+
+
+def test_hiding_the_page_stops_everything(stage: Stage) -> None:
+    pane = stage.page.ring_pane
+    assert pane.graphs.running
+    stage.page.hide()
+    assert not pane.graphs.running
+    assert not pane.ring.moving
+
+
+@pytest.mark.parametrize("kind", [QAbstractButton, QLineEdit, QTextEdit])
+def test_everything_that_can_be_used_has_a_name(stage: Stage, kind: type[QObject]) -> None:
+    stage.play(serving())
+    nameless = [
+        widget
+        for widget in stage.page.findChildren(kind)
+        if isinstance(widget, QWidget) and seen(widget) and not widget.accessibleName()
+    ]
+    assert nameless == []
+
+
+def test_the_members_colours_are_the_same_in_ring_and_graphs(stage: Stage) -> None:
+    pane = stage.page.ring_pane
+    places = dict(pane.graphs.members)
+    for at in range(5):
+        look = pane.ring.nodes[at].look
+        assert look is not None
+        assert look.series == places[member_id(at)]
+    assert snap(serving()).me.member == member_id(0)
