@@ -10,7 +10,7 @@ from kafila.network.link import Link
 from kafila.network.link_session import Ending, Session
 from kafila.network.paths import PeerPath
 from kafila.network.quic import AioquicMaker, destination_id
-from kafila.protocol.edge import OverAddress, OverRelay, Route
+from kafila.protocol.edge import Doubtful, OverAddress, OverRelay, Route
 from kafila.protocol.links import (
     LINK_IDLE_TIMEOUT_S,
     Address,
@@ -163,8 +163,9 @@ def test_a_message_that_the_dying_path_swallowed_goes_out_again_as_soon_as_there
     assert paths(it.anna)[-1] is PathKind.DIRECT
     it.is_cut = True
     it.put(b"swallowed")
-    # A question within a second, doubt 0.3 s later, and the relay's way.
-    it.pass_time(1.3 + DIRECT_S * 2 + RELAYED_S + 0.01)
+    while not isinstance(it.anna.known.path.edge.state, Doubtful):
+        it.pass_time(0.001)
+    it.pass_time(RELAYED_S + 0.002)
     assert it.arrived() == b"swallowed"
 
 

@@ -118,6 +118,17 @@ def test_silence_is_told_as_quiet_then_as_heard_or_as_lost() -> None:
     ]
 
 
+def test_what_was_sent_into_silence_goes_out_again_as_soon_as_the_peer_is_heard() -> None:
+    it = Talk().settle()
+    it.carried = False
+    it.anna.link.outboxes[Channel.DECODE].put(b"kept")
+    it.wait(40.0)
+    assert it.bela.link.inboxes[Channel.DECODE].take() is None
+    it.carried = True
+    it.wait(1.1)
+    assert it.bela.link.inboxes[Channel.DECODE].take() == b"kept"
+
+
 def test_a_handshake_that_nobody_answers_is_given_up() -> None:
     it = Talk()
     it.carried = False

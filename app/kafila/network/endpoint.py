@@ -241,7 +241,7 @@ class Endpoint:
         if not datagram:
             return
         if datagram[0] & 0x40:
-            self._take_in_quic(datagram, self._by_address(datagram, source), now)
+            self._take_in_quic(datagram, source, now)
         elif datagram[0] in (SEATED, DELIVERED):
             if (frame := self._relay.receive(datagram, source, now)) is not None:
                 self._take_in_relayed(frame, now)
@@ -262,26 +262,21 @@ class Endpoint:
             known.path.receive(datagram, route, now)
             self._unsettled.add(known)
 
-    def _by_address(self, datagram: bytes, source: Address) -> KnownPeer | None:
-        """Whose QUIC datagram this is, coming straight from an address."""
-        if (found := self._by_connection.get(destination_id(datagram))) is not None:
-            return found[0]
-        if not opens_connection(datagram):
-            return None
-        return next((known for known in self._peers.values() if known.path.edge.has_answered(source)), None)
+    def _at_address(self, source: Address) -> KnownPeer | None:
+        """The peer that has proved to be at this address."""
+        return next((each for each in self._peers.values() if each.path.edge.has_answered(source)), None)
 
-    def _take_in_quic(self, datagram: bytes, known: KnownPeer | None, now: float) -> None:
-        if known is None:
-            return
+    def _take_in_quic(self, datagram: bytes, sender: KnownPeer | Address, now: float) -> None:
         destination = destination_id(datagram)
-        found = self._by_connection.get(destination)
-        if found is not None:
-            owner, session = found
-            if owner is known:
-                session.receive(datagram, now)
-                self._unsettled.add(known)
-        elif opens_connection(datagram) and known.peer.member in self._peers:
-            self._accept(datagram, destination, known, now)
+        if (found := self._by_connection.get(destination)) is not None:
+            # By whatever way it came: QUIC authenticates every packet of a connection.
+            known, session = found
+            session.receive(datagram, now)
+            self._unsettled.add(known)
+        elif opens_connection(datagram):
+            known = self._at_address(sender) if isinstance(sender, Address) else sender
+            if known is not None:
+                self._accept(datagram, destination, known, now)
 
     def _accept(self, datagram: bytes, destination: bytes, known: KnownPeer, now: float) -> None:
         session = known.accept(destination, now)
