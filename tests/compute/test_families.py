@@ -3,14 +3,12 @@
 This guards each upgrade of mlx-lm: a stage relies on how its models are written.
 """
 
-import importlib
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from helpers.on_mlx import write_tiny
+from helpers.on_mlx import differing_steps, kept_bytes, write_tiny
 from kafila.compute.mlx_thread import MlxThread
 from kafila.weights.families import FAMILIES, SHORTEST_CONTEXT
 from kafila.weights.model_folder import read_model
@@ -20,11 +18,6 @@ from kafila.weights.store import ModelStore
 pytestmark = pytest.mark.mlx
 
 CUTS = (0, 1, 3, 4)
-
-
-def on_mlx(name: str, *args: Any) -> Any:
-    """On the MLX thread: a function of the module that may only be imported there."""
-    return getattr(importlib.import_module("helpers.sweep"), name)(*args)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -43,13 +36,13 @@ async def test_a_family_in_pieces_is_the_whole_bit_for_bit(thread: MlxThread, tm
         )
         for first, end in pairwise(CUTS)
     ]
-    assert await thread.run(on_mlx, "differing_steps", whole, shares, CUTS) == []
+    assert await thread.run(differing_steps, whole, shares, CUTS) == []
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 async def test_caches_take_what_is_reckoned(thread: MlxThread, tmp_path: Path, family: str) -> None:
     whole = await thread.run(write_tiny, tmp_path / "whole", family=family)
-    kept = await thread.run(on_mlx, "kept_bytes", whole)
+    kept = await thread.run(kept_bytes, whole)
     for block, reckoned in enumerate(read_model(whole).kv_bytes_per_token):
         if FAMILIES[family].recurrence and block % 2 == 0:
             # A state that does not grow, counted over the shortest context.
@@ -63,7 +56,7 @@ async def test_caches_take_what_is_reckoned(thread: MlxThread, tmp_path: Path, f
 @pytest.mark.parametrize("bits", [4, 8])
 async def test_quantised_families_too(thread: MlxThread, tmp_path: Path, family: str, bits: int) -> None:
     whole = await thread.run(write_tiny, tmp_path / "whole", family=family, bits=bits)
-    assert await thread.run(on_mlx, "differing_steps", whole, [whole] * 3, CUTS) == []
+    assert await thread.run(differing_steps, whole, [whole] * 3, CUTS) == []
 
 
 def test_every_family_has_a_tiny_model() -> None:

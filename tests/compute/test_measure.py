@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafila.compute.formats import StoredFormat, format_of, growth
+from kafila.compute.formats import Quantisation, format_of, growth
 from kafila.compute.measure import control_groups_room, measure, room_bytes
 from kafila.compute.mlx_thread import MlxThread
 from kafila.domain.model import ModelSpec
@@ -31,24 +31,31 @@ def spec_of(
 
 
 @pytest.mark.parametrize(
-    ("bits_per_weight", "element_bytes", "bits"),
+    ("bits_per_weight", "element_bytes", "bits", "group"),
     [
-        (32, 4, None),
-        (16, 2, None),
-        (4.5, 2, 4),
-        (4.25, 2, 4),
-        (8.5, 2, 8),
-        (6.5, 2, 6),
-        (6.0, 4, 4),
-        (3.5, 2, 3),
-        (2.5, 2, 2),
+        (4.5, 2, 4, 64),
+        (4.25, 2, 4, 128),
+        (5.0, 2, 4, 32),
+        (8.5, 2, 8, 64),
+        (6.5, 2, 6, 64),
+        (5.0, 4, 4, 64),
+        # Norms and the like come on top.
+        (6.02, 4, 4, 32),
+        (3.5, 2, 3, 64),
+        (2.5, 2, 2, 64),
         # A mixture of experts: more bytes than one token computes with.
-        (72.0, 2, 4),
+        (72.0, 2, 4, 64),
     ],
 )
-def test_the_format_shows_in_the_sizes(bits_per_weight: float, element_bytes: int, bits: int | None) -> None:
+def test_the_format_shows_in_the_sizes(bits_per_weight: float, element_bytes: int, bits: int, group: int) -> None:
     spec = spec_of(bits_per_weight=bits_per_weight, element_bytes=element_bytes)
-    assert format_of(spec, 1) == StoredFormat(bits=bits, element_bytes=element_bytes)
+    assert format_of(spec, 1).quantisation == Quantisation(bits=bits, group=group)
+
+
+@pytest.mark.parametrize("element_bytes", [2, 4])
+def test_so_does_that_there_is_none(element_bytes: int) -> None:
+    spec = spec_of(bits_per_weight=8.05 * element_bytes, element_bytes=element_bytes)
+    assert format_of(spec, 1).quantisation is None
 
 
 def test_16_bit_models_grow_on_a_cpu() -> None:

@@ -26,3 +26,17 @@ def encode_alone(folder: Path, text: str) -> list[int]:
     from mlx_lm.utils import load_tokenizer  # noqa: PLC0415
 
     return load_tokenizer(folder).encode(text)
+
+
+def differing_steps(whole: Path, shares: Sequence[Path], cuts: Sequence[int]) -> list[int]:
+    """See `helpers.sweep.differing_steps`."""
+    from helpers import sweep  # noqa: PLC0415
+
+    return sweep.differing_steps(whole, shares, cuts)
+
+
+def kept_bytes(whole: Path) -> list[int]:
+    """See `helpers.sweep.kept_bytes`."""
+    from helpers import sweep  # noqa: PLC0415
+
+    return sweep.kept_bytes(whole)

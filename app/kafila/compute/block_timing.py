@@ -59,8 +59,9 @@ def _made_up_block(width: int, weights: int, form: StoredFormat) -> nn.Module:
         )
     )
     block.set_dtype(mx.float32 if form.element_bytes == 4 else mx.bfloat16)
-    if form.bits is not None:
-        nn.quantize(block, group_size=_HEAD, bits=form.bits)
+    if form.quantisation is not None:
+        group = min(_HEAD, form.quantisation.group)
+        nn.quantize(block, group_size=group, bits=form.quantisation.bits)
     compute_in_native_type(block)
     block.update(tree_map(_filler, block.parameters()))
     mx.eval(block.parameters())

@@ -105,7 +105,7 @@ class WrittenBeside:
                 self._file.seek(at)
             self._file.write(data)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         file, self._file = self._file, None
         if file is None:
             return
