@@ -194,7 +194,7 @@ def test_a_message_that_overtakes_the_hello_is_kept() -> None:
     it.write(channel_stream(Channel.DECODE), (5).to_bytes(4) + b"early")
     assert isinstance(it.bela.state, Up)
     assert it.bela.link.inboxes[Channel.DECODE].take() == b"early"
-    it.write(0, encode_record(Hello(version=1)))
+    it.write(0, encode_record(Hello()))
     assert it.bela.news() == [LinkUp(peer=ANNA.member)]
 
 
@@ -208,7 +208,7 @@ def test_a_message_that_overtakes_the_hello_is_kept() -> None:
 )
 def test_a_member_that_breaks_the_protocol_loses_its_link_and_is_told_why(stream: int, data: bytes) -> None:
     it = Rogue()
-    it.write(0, encode_record(Hello(version=1)))
+    it.write(0, encode_record(Hello()))
     assert isinstance(it.bela.state, Up)
     it.write(stream, data)
     assert it.bela.state == Ended(reason=Ending.BROKEN)
@@ -217,7 +217,7 @@ def test_a_member_that_breaks_the_protocol_loses_its_link_and_is_told_why(stream
 
 def test_an_end_with_a_code_of_another_protocol_is_told_in_our_words() -> None:
     it = Rogue()
-    it.write(0, encode_record(Hello(version=1)))
+    it.write(0, encode_record(Hello()))
     it.core.close(0x4242)
     it.settle()
     assert it.bela.news()[-1] == LinkLost(peer=ANNA.member, reason=Ending.BROKEN)

@@ -3,7 +3,7 @@
 Each channel is a stream of its own in either direction, made of messages: length 4 · bytes. One
 more stream, the first, carries records of 10 bytes: kind 1 · channel 1 · number 8.
 
-    hello   01 · 00 · version of the protocol      both, once the other's certificate is found right
+    hello   01 · 00 · 0                            both, once the other's certificate is found right
     grant   02 · channel · total                   "you may send up to this many bytes in all"
 
 A channel may be sent CREDIT_BYTES from the start. Grants follow what the reader has taken out, so
@@ -18,7 +18,6 @@ import msgspec
 from kafila.domain.errors import PeerError
 from kafila.protocol.links import MAX_MESSAGE_BYTES, Channel
 
-LINK_VERSION = 1
 CREDIT_BYTES = 16 << 20
 HIGH_WATER_BYTES = 4 << 20
 """A channel with as much waiting lets senders wait…"""
@@ -33,10 +32,8 @@ _RECORD = struct.Struct("!BBQ")
 _HELLO, _GRANT = 1, 2
 
 
-class Hello(msgspec.Struct, frozen=True, kw_only=True):
+class Hello(msgspec.Struct, frozen=True):
     """Your certificate is right; the link is open from my side."""
-
-    version: int
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,8 +63,8 @@ def stream_channel(stream: int) -> Channel:
 def encode_record(record: Record) -> bytes:
     """The record as bytes of the first stream."""
     match record:
-        case Hello(version=version):
-            return _RECORD.pack(_HELLO, 0, version)
+        case Hello():
+            return _RECORD.pack(_HELLO, 0, 0)
         case Grant(channel=channel, total=total):
             return _RECORD.pack(_GRANT, channel, total)
 
@@ -90,7 +87,7 @@ class RecordReader:
         try:
             match kind:
                 case 1:
-                    return Hello(version=number)
+                    return Hello()
                 case 2:
                     return Grant(channel=Channel(channel), total=number)
                 case _:

@@ -20,7 +20,6 @@ from kafila.network.link import Link
 from kafila.network.link_channels import (
     CHUNK_BYTES,
     HIGH_WATER_BYTES,
-    LINK_VERSION,
     LOW_WATER_BYTES,
     RECORD_STREAM,
     Grant,
@@ -283,7 +282,7 @@ class Session:
             return
         self.state = msgspec.structs.replace(self.state, peer_is_right=True)
         self._core.open_streams(1 + len(Channel))
-        self._core.write(RECORD_STREAM, encode_record(Hello(version=LINK_VERSION)))
+        self._core.write(RECORD_STREAM, encode_record(Hello()))
 
     def _on_bytes(self, stream: int, data: bytes) -> None:
         match self.state:
