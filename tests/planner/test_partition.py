@@ -1,77 +1,26 @@
 """Chains against every division."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafila.planner.costs import UNLIMITED, BlockKind, build_costs
-from kafila.planner.partition import Chain, Division, MixedChain, UniformChain, build_chain
+from kafila.planner.partition import Division, MixedChain, UniformChain, build_chain
 from kafila.planner.question import ask
-from planner.brute_force import all_counts, spans
+from planner.chains import Case, any_case, bounds, cases, fitting, stages_of
 from planner.samples import make_member, make_spec
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """A chain and the same in plain numbers."""
-
-    chain: Chain
-    times: Sequence[Sequence[int]]
-    extra: int
-    sizes: Sequence[int]
-    rooms: Sequence[int]
-
-
-@st.composite
-def cases(draw: st.DrawFn, *, uniform: bool) -> Case:
-    members = draw(st.integers(1, 5))
-    blocks = draw(st.integers(members, 9))
-    kind = st.integers(1, 5)
-    sizes = [draw(kind)] * blocks if uniform else draw(st.lists(kind, min_size=blocks, max_size=blocks))
-    speeds = draw(st.lists(st.sampled_from([1, 2, 3, 4]), min_size=members, max_size=members))
-    rooms = draw(st.lists(st.integers(1, sum(sizes) + 2), min_size=members, max_size=members))
-    head_bytes, head_resident = draw(st.integers(0, 4)), draw(st.integers(0, 4))
-    spec = make_spec(sizes, head_bytes=head_bytes, head_resident=head_resident)
-    fleet = [
-        make_member(f"M{place}", bandwidth=12.0 / speed, flops=1e9, room=room)
-        for place, (speed, room) in enumerate(zip(speeds, rooms, strict=True))
-    ]
-    costs = build_costs(ask(spec, fleet, context=1, concurrency=1))
-    times = [[round(size * speed * 10**21 / 12) for size in sizes] for speed in speeds]
-    extra = round(head_bytes * speeds[0] * 10**21 / 12)
-    rooms[0] -= head_resident
-    ring = tuple(range(members))
-    return Case(chain=build_chain(costs, ring), times=times, extra=extra, sizes=sizes, rooms=rooms)
-
-
-def stages_of(case: Case, counts: Sequence[int]) -> list[int]:
-    return [
-        sum(case.times[place][block] for block in held) + (case.extra if place == 0 else 0)
-        for place, held in enumerate(spans(counts))
-    ]
 
 
 def best_within(case: Case, bound: int) -> tuple[int, list[int], tuple[int, ...]] | None:
     """Least total; of equal ones the fewest blocks for the last, then for the one before it."""
     found = [
         (sum(stages), list(reversed(counts)), counts)
-        for counts in all_counts(len(case.sizes), len(case.rooms))
+        for counts in fitting(case)
         if max(stages := stages_of(case, counts)) <= bound
-        and all(
-            sum(case.sizes[block] for block in held) <= room
-            for held, room in zip(spans(counts), case.rooms, strict=True)
-        )
     ]
     return min(found) if found else None
 
 
-either = st.one_of(cases(uniform=True), cases(uniform=False))
-bounds = st.integers(1, 60).map(lambda twelfths: round(twelfths * 10**21 / 12) + 10**9)
-
-
-@given(case=either, bound=st.one_of(bounds, st.just(UNLIMITED)))
+@given(case=any_case, bound=st.one_of(bounds, st.just(UNLIMITED)))
 def test_a_chain_is_filled_with_the_least_total_within_the_bound(case: Case, bound: int) -> None:
     expected = best_within(case, bound)
     division = case.chain.fill(bound).division
@@ -83,12 +32,12 @@ def test_a_chain_is_filled_with_the_least_total_within_the_bound(case: Case, bou
     assert division.bottleneck == max(stages_of(case, division.counts)) <= bound
 
 
-@given(case=either, bound=bounds)
+@given(case=any_case, bound=bounds)
 def test_a_probe_knows_what_filling_would_find(case: Case, bound: int) -> None:
     assert case.chain.probe(bound).feasible is (case.chain.fill(bound).division is not None)
 
 
-@given(case=either, bound=bounds, part=st.floats(0, 1))
+@given(case=any_case, bound=bounds, part=st.floats(0, 1))
 def test_nothing_changes_below_the_next_bound(case: Case, bound: int, part: float) -> None:
     def between(next_bound: int) -> int:
         assert next_bound > bound
@@ -99,7 +48,13 @@ def test_nothing_changes_below_the_next_bound(case: Case, bound: int, part: floa
     assert case.chain.probe(between(probe.next_bound)).feasible is probe.feasible
 
 
-@given(case=either)
+@given(case=any_case, bound=st.one_of(bounds, st.just(UNLIMITED)))
+def test_an_underestimate_is_never_above(case: Case, bound: int) -> None:
+    division = case.chain.fill(bound).division
+    assert case.chain.underestimate(bound) <= (UNLIMITED if division is None else division.total)
+
+
+@given(case=any_case)
 def test_no_stage_is_longer_than_the_longest(case: Case) -> None:
     assert case.chain.fill(case.chain.longest).division == case.chain.fill(UNLIMITED).division
 

@@ -1,10 +1,47 @@
 """Who leads."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafila.domain.plan import Objective, Plan
+from kafila.planner.placement import HighestRate, ShortestBottleneck
 from kafila.planner.plan import make_plan
+from planner.chains import Case, any_case, fitting, stages_of
 from planner.samples import make_member, make_spec
+
+
+@given(case=any_case, hops=st.integers(0, 40), people=st.integers(1, 6))
+def test_the_highest_rate_is_found(case: Case, hops: int, people: int) -> None:
+    goal = HighestRate(hop_ticks=hops * 10**20, concurrency=people)
+    ranks = [
+        (max(sum(stages) + goal.hop_ticks, people * max(stages)), max(stages), sum(stages))
+        for stages in (stages_of(case, counts) for counts in fitting(case))
+    ]
+    division = goal.solve(case.chain)
+    if not ranks:
+        assert division is None
+        return
+    assert division is not None
+    best = min(ranks)
+    assert (goal.value(division), division.bottleneck, division.total) == best
+    assert goal.reaches(case.chain, best[0])
+    assert not goal.reaches(case.chain, best[0] - 1)
+
+
+@given(case=any_case)
+def test_the_shortest_bottleneck_is_found(case: Case) -> None:
+    goal = ShortestBottleneck()
+    ranks = [(max(stages), sum(stages)) for stages in (stages_of(case, counts) for counts in fitting(case))]
+    division = goal.solve(case.chain)
+    if not ranks:
+        assert division is None
+        return
+    assert division is not None
+    best = min(ranks)
+    assert (division.bottleneck, division.total) == best
+    assert goal.reaches(case.chain, best[0])
+    assert not goal.reaches(case.chain, best[0] - 1)
 
 
 def plan_pair(*, host: float, other: float, objective: Objective, room: int = 10**6) -> Plan:

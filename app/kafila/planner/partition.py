@@ -55,6 +55,10 @@ class Chain(Protocol):
         """Whether `fill` would find a division, for less."""
         ...
 
+    def underestimate(self, bound: int) -> int:
+        """Quick to know: no division that `fill` would find has a smaller total."""
+        ...
+
     def fill(self, bound: int) -> Filling:
         """The division of least total time with no stage above `bound` ticks.
 
@@ -83,6 +87,11 @@ class UniformChain:
         """See `Chain.probe`."""
         caps, next_bound = self._cap(bound)
         return Probe(feasible=min(caps) >= 1 and sum(caps) >= self._blocks, next_bound=next_bound)
+
+    def underestimate(self, bound: int) -> int:
+        """See `Chain.underestimate`."""
+        division = self.fill(bound).division
+        return UNLIMITED if division is None else division.total
 
     def _cap(self, bound: int) -> tuple[list[int], int]:
         """How many blocks each member can take, and the next bound at which one can take more."""
@@ -134,6 +143,13 @@ class MixedChain:
         self._rooms = rooms
         self._blocks = len(needs) - 1
         self._kinds = kinds
+        need = min(kind.need for kind in kinds[0])
+        self._cheapest = UniformChain(
+            ticks=[min(kind.ticks for kind in row) for row in kinds],
+            extras=extras,
+            limits=_limit_blocks(rooms, need, self._blocks),
+            blocks=self._blocks,
+        )
 
     @property
     def longest(self) -> int:
@@ -152,6 +168,10 @@ class MixedChain:
             ends, nearest = self._reach(place, ends, bound)
             next_bound = min(next_bound, nearest)
         return Probe(feasible=bool(ends >> self._blocks & 1), next_bound=next_bound)
+
+    def underestimate(self, bound: int) -> int:
+        """See `Chain.underestimate`: as if every block were each member's cheapest."""
+        return self._cheapest.underestimate(bound)
 
     def _reach(self, place: int, starts: int, bound: int) -> tuple[int, int]:
         ticks, needs = self._ticks[place], self._needs
@@ -253,12 +273,17 @@ def build_chain(costs: Costs, ring: Sequence[int]) -> Chain:
             rooms=rooms,
             kinds=[costs.kinds[member] for member in ring],
         )
-    need = costs.needs[1]
-    most = costs.blocks - len(ring) + 1
-    limits = [max(0, min(most, room // need)) if need else most if room >= 0 else 0 for room in rooms]
     return UniformChain(
         ticks=[costs.ticks[member][1] for member in ring],
         extras=extras,
-        limits=limits,
+        limits=_limit_blocks(rooms, costs.needs[1], costs.blocks),
         blocks=costs.blocks,
     )
+
+
+def _limit_blocks(rooms: Sequence[int], need: int, blocks: int) -> list[int]:
+    """How many blocks each member has room for, if every other holds one."""
+    most = blocks - len(rooms) + 1
+    if need == 0:
+        return [most if room >= 0 else 0 for room in rooms]
+    return [max(0, min(most, room // need)) for room in rooms]

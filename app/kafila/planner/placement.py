@@ -100,6 +100,8 @@ class HighestRate:
 
     def reaches(self, chain: Chain, target: int) -> bool:
         """See `Goal`."""
+        if chain.underestimate(target // self.concurrency) + self.hop_ticks > target:
+            return False
         division = self._fill(chain, target).division
         return division is not None and self.value(division) <= target
 
