@@ -53,6 +53,27 @@ def test_thinking_is_folded_away_and_not_exported() -> None:
     assert spoken(text) == "Paris."
 
 
+def test_long_prose_is_cut_between_paragraphs_and_cuts_stay() -> None:
+    paragraph = "Some words that go on. " * 20
+    text = "\n\n".join(f"{n} {paragraph}".strip() for n in range(12))
+    whole = split(text)
+    assert len(whole) > 2
+    assert "\n\n".join(part.text for part in whole) == text
+    for end in range(0, len(text), 97):
+        part = split(text[:end])
+        assert part[:-1] == whole[: max(0, len(part) - 1)]
+
+
+def test_lists_tables_and_quotations_are_never_cut() -> None:
+    long = "x" * 700
+    for text in (
+        f"1. {long}\n\n2. {long}\n\n3. {long}",
+        f"- {long}\n\n  {long}\n\n- {long}",
+        f"> {long}\n\n> {long}\n\n> {long}",
+    ):
+        assert len(split(text)) == 1
+
+
 @given(st.text(alphabet="ab `~\n#-", max_size=200))
 def test_no_visible_text_is_lost(text: str) -> None:
     kept = "".join(part.text + (part.language if isinstance(part, Code) else "") for part in split(text))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShortcut
@@ -24,6 +25,8 @@ from kafila.gui.widgets.notice import Asking, Notice, NoticeKind
 
 RENDER_MS = 80
 """The answer being written is rendered again at most so often."""
+REST = 4
+"""Where rendering is slow, the window is busy with it for a fifth of the time at most."""
 HEAD = 52
 
 
@@ -41,6 +44,7 @@ class Chat(QWidget):
         self._model = ""
         self._editing: tuple[ConversationId, int] | None = None
         self._drafts: dict[ConversationId, str] = {}
+        self._rendered_ms = 0.0
         self._stale = QTimer(self, singleShot=True, interval=RENDER_MS)
         self._stale.timeout.connect(self.refresh)
         self.title = TitleButton(theme)
@@ -141,7 +145,7 @@ class Chat(QWidget):
         if not isinstance(event, AnswerText):
             self.refresh()
         elif not self._stale.isActive():
-            self._stale.start()
+            self._stale.start(max(RENDER_MS, round(self._rendered_ms * REST)))
 
     def set_session(self, *, reason: str, paused: Problem | None, lock: str, model: str) -> None:
         """Why nothing can be asked (empty: it can), and who reads what is said."""
@@ -158,6 +162,11 @@ class Chat(QWidget):
 
     def refresh(self) -> None:
         """Show the conversation as it is now."""
+        began_s = monotonic()
+        self._show()
+        self._rendered_ms = (monotonic() - began_s) * 1000
+
+    def _show(self) -> None:
         here = self._library.current
         self.title.show_title(here.title or self.tr("New conversation"))
         self.messages.show_conversation(here, paused=self._paused, can_ask=not self._reason)

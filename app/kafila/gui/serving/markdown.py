@@ -11,6 +11,11 @@ from urllib.parse import urlsplit
 OPENS_THOUGHT = "<think>"
 ENDS_THOUGHT = "</think>"
 
+CHAPTER = 1200
+"""Prose longer than this, in characters, is cut at the next paragraph."""
+
+_PARAGRAPH = re.compile(r"(?![-*+] |\d+[.)] |[ \t>|])\S")
+"""A line that continues no list, table or quotation."""
 _FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)$")
 _LANGUAGE = re.compile(r"[\w+#.\-]{1,24}")
 _UNSAFE = re.compile(r"[\x00-\x20\x7f]")
@@ -107,10 +112,28 @@ def _closes(opening: re.Match[str], found: re.Match[str]) -> bool:
 
 
 def _end_prose(segments: list[Segment], prose: list[str]) -> None:
-    text = "\n".join(prose).strip("\n")
-    if text.strip():
-        segments.append(Prose(text=text))
+    for lines in _chapters(prose):
+        text = "\n".join(lines).strip("\n")
+        if text.strip():
+            segments.append(Prose(text=text))
     prose.clear()
+
+
+def _chapters(prose: list[str]) -> list[list[str]]:
+    """Long prose cut between paragraphs, so that only its end is rendered while it is written.
+
+    A cut depends only on what is before it: later words never move it.
+    """
+    chapters: list[list[str]] = [[]]
+    length = 0
+    for at, line in enumerate(prose):
+        begins = at > 0 and not prose[at - 1].strip() and _PARAGRAPH.match(line)
+        if begins and length >= CHAPTER:
+            chapters.append([])
+            length = 0
+        chapters[-1].append(line)
+        length += len(line) + 1
+    return chapters
 
 
 def _code(opening: re.Match[str], lines: list[str], *, closed: bool) -> Code:

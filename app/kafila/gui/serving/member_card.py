@@ -17,6 +17,7 @@ from kafila.gui.theme import Icon, Role, Theme
 from kafila.gui.widgets import Button, Card, Kind, Pill, PillKind, Size, Text, Tone, row
 
 WIDTH = 340
+NAMES = 140
 SHADOW = 14
 
 
@@ -75,6 +76,7 @@ class MemberCard(QFrame):
         self._grid.setHorizontalSpacing(theme.px(12))
         self._grid.setVerticalSpacing(theme.px(6))
         self._grid.setColumnStretch(1, 1)
+        self._grid.setColumnMinimumWidth(0, theme.px(NAMES))
         self._more = QWidget()
         self._more_grid = QGridLayout(self._more)
         self.details = Button(theme, self.tr("Details"), Kind.LINK, Size.SMALL, Icon.CHEVRON_RIGHT)
@@ -122,10 +124,13 @@ class MemberCard(QFrame):
 
     def _add_details(self) -> None:
         self.details.setCheckable(True)
+        self.details.setProperty("flush", "true")
         self.details.toggled.connect(self._show_details)
         self._card.body.addLayout(row(self.details, 1))
         self._more_grid.setContentsMargins(0, 0, 0, 0)
         self._more_grid.setColumnStretch(1, 1)
+        self._more_grid.setHorizontalSpacing(self._theme.px(12))
+        self._more_grid.setColumnMinimumWidth(0, self._theme.px(NAMES))
         one = self._shown.one
         for line, (name, value) in enumerate(
             (
@@ -153,7 +158,9 @@ class MemberCard(QFrame):
         grid.addWidget(right, line, 1, Qt.AlignmentFlag.AlignTop)
 
     def _show_details(self) -> None:
-        self._more.setVisible(self.details.isChecked())
+        opened = self.details.isChecked()
+        self._more.setVisible(opened)
+        self.details.set_icon(Icon.CHEVRON_DOWN if opened else Icon.CHEVRON_RIGHT)
         self.adjustSize()
 
     def open_at(self, place: QPoint) -> None:

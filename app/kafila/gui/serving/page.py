@@ -20,6 +20,7 @@ from kafila.domain.errors import Problem
 from kafila.domain.ids import MemberId
 from kafila.domain.snapshot import Ended, Serving, Snapshot
 from kafila.gui.serving.chat import Chat
+from kafila.gui.serving.leaving import leaving_dialog
 from kafila.gui.serving.library import Library
 from kafila.gui.serving.ring_pane import NARROW_WIDTH, RingPane
 from kafila.gui.serving.rooms import rooms
@@ -198,33 +199,12 @@ class ServingPage(QWidget):
 
     def ask_to_leave(self) -> None:
         """Ask before leaving, and say who is affected."""
-        serving = self._serving
-        if serving is None:
-            return
-        mine = next((one for one in serving.ring if one.member == self._me), None)
-        parts = mine.end - mine.first if mine else 0
-        others = ", ".join(one.machine.name for one in serving.ring if one.member != self._me)
-        hosting = serving.is_host
-        words = (
-            self.tr(
-                "This computer holds {parts} of the parts. The session ends for {others} too; "
-                "conversations stay on the computers where they were held."
-            )
-            if others
-            else self.tr("Your conversations stay on this computer.")
-        )
-        dialog = Asking(
-            self._theme,
-            self,
-            self.tr("End the session?") if hosting else self.tr("Leave while the group is working?"),
-            words.format(parts=parts, others=others),
-            stay=self.tr("Stay"),
-            go=self.tr("End for everyone") if hosting else self.tr("Leave"),
-        )
-        dialog.accepted.connect(self.leave)
-        dialog.destroyed.connect(self._asked)
-        self.leaving = dialog
-        dialog.open()
+        if self._serving is not None:
+            dialog = leaving_dialog(self._theme, self, self._serving, self._me)
+            dialog.accepted.connect(self.leave)
+            dialog.destroyed.connect(self._asked)
+            self.leaving = dialog
+            dialog.open()
 
     def _asked(self) -> None:
         self.leaving = None
