@@ -215,6 +215,36 @@ async def test_progress_counts_the_bytes_that_are_resident(thread: MlxThread, ti
     assert seen == [(spec.block_bytes[1], resident), (resident, resident)]
 
 
+async def test_loading_that_was_given_up_leaves_nothing_behind(thread: MlxThread, demo: Path) -> None:
+    spec = read_model(demo)
+    stage = StageRuntime(thread)
+    begun = asyncio.Event()
+
+    async def load(end: int) -> int:
+        return await stage.load(
+            demo,
+            spec,
+            first=0,
+            end=end,
+            head=False,
+            epoch=EPOCH,
+            tiling=TILING,
+            last=False,
+            context=64,
+            concurrency=1,
+            progress=lambda _done, _total: begun.set(),
+        )
+
+    async with asyncio.TaskGroup() as tasks:
+        loading = tasks.create_task(load(30))
+        await begun.wait()
+        loading.cancel()
+    with pytest.raises(RuntimeError):
+        await stage.release(REQUEST)
+    assert await load(1) == spec.block_bytes[0]
+    await stage.close()
+
+
 def poison(folder: Path, kept: tuple[str, ...]) -> None:
     """Overwrite every tensor that a member has no business with by NaNs."""
     file = folder / "model.safetensors"

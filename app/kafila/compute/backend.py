@@ -8,6 +8,7 @@ import gc
 import mlx.core as mx
 from mlx import nn
 from mlx.utils import tree_flatten
+from mlx_lm.utils import maybe_set_recommended_wired_limit
 
 from kafila.protocol.frames import Dtype
 
@@ -24,6 +25,8 @@ def start() -> None:
         # Every new kernel would run a C++ compiler for a second, if there is one at all; on a
         # CPU the results are equal without, bit by bit, and no slower.
         mx.disable_compile()
+    # On a Mac: weights stay in memory as long as all of it fits the recommended working set.
+    maybe_set_recommended_wired_limit()
 
 
 def finish() -> None:

@@ -5,6 +5,7 @@ numbers and text come back.
 """
 
 import asyncio
+import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -49,7 +50,8 @@ class StageRuntime:
         """Load blocks [first, end), and the head's tensors; give back the bytes now in memory.
 
         `progress` gets bytes done and bytes in all, on the event loop. What was loaded before
-        is dropped first. Raises UserError where the folder lacks what is needed.
+        is dropped first. Raises UserError where the folder lacks what is needed. Cancelled, it
+        stops after the block that it is at.
         """
         await self.unload()
         loop = asyncio.get_running_loop()
@@ -64,10 +66,18 @@ class StageRuntime:
             concurrency=concurrency,
         )
 
+        abandoned = threading.Event()
+
         def report(done: int, total: int) -> None:
+            if abandoned.is_set():
+                raise _AbandonedError
             loop.call_soon_threadsafe(progress, done, total)
 
-        worker = await self._thread.run(_new_worker, folder, spec, part, report)
+        try:
+            worker = await self._thread.run(_new_worker, folder, spec, part, report)
+        except asyncio.CancelledError:
+            abandoned.set()
+            raise
         self._worker = worker
         return worker.resident_bytes
 
@@ -135,7 +145,13 @@ class StageRuntime:
         return self._worker
 
 
+class _AbandonedError(Exception):
+    """Nobody waits any more for what is being loaded."""
+
+
 def _new_worker(folder: Path, spec: ModelSpec, part: Part, progress: Callable[[int, int], None]) -> "Worker":
+    # What was abandoned may still be in memory.
+    import_module("kafila.compute.backend").reclaim()
     module = import_module("kafila.compute.worker")
     return module.Worker(folder, spec, part, progress)
 

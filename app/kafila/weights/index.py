@@ -236,16 +236,14 @@ def _check_all_there(folder: Path, files: list[Path], tensors: Mapping[str, Tens
 
 
 def _content(folder: Path, tensors: Mapping[str, Tensor]) -> str:
-    digest = hashlib.sha256()
-    ordered = [tensors[name] for name in sorted(tensors)]
-    try:
-        opened = {name: (folder / name).open("rb") for name in {t.file for t in ordered}}
-        for tensor in ordered:
-            file = opened[tensor.file]
-            file.seek(tensor.start + max(0, tensor.size - SAMPLE_BYTES) // 2)
-            digest.update(file.read(min(SAMPLE_BYTES, tensor.size)))
-        for file in opened.values():
-            file.close()
-    except OSError as error:
-        raise damaged(folder, "model.safetensors") from error
-    return digest.hexdigest()
+    samples: dict[str, bytes] = {}
+    for name in sorted({tensor.file for tensor in tensors.values()}):
+        try:
+            with (folder / name).open("rb") as file:
+                for tensor in tensors.values():
+                    if tensor.file == name:
+                        file.seek(tensor.start + max(0, tensor.size - SAMPLE_BYTES) // 2)
+                        samples[tensor.name] = file.read(min(SAMPLE_BYTES, tensor.size))
+        except OSError as error:
+            raise damaged(folder, name) from error
+    return hashlib.sha256(b"".join(samples[name] for name in sorted(samples))).hexdigest()
