@@ -126,8 +126,9 @@ class Segments(QFrame):
 
     def _restyle(self) -> None:
         for button in self._group.buttons():
-            button.setFont(self._theme.font(Role.SMALL, 600))
             restyle(button)
+            # Restyling brings back the font that the button had when it was first styled.
+            button.setFont(self._theme.font(Role.SMALL, 600))
 
 
 class Check(QAbstractButton):
