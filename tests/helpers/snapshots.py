@@ -138,9 +138,7 @@ def plan(computers: tuple[Computer, ...] = GROUP, parts: tuple[int, ...] = (19, 
         )
         for here, there in zip(computers, (*computers[1:], computers[0]), strict=True)
     )  # fmt: skip
-    figures = Figures(
-        bottleneck_ms=28, circuit_ms=180, tokens_per_second=15.5, utilisation=0.6, fits=True
-    )
+    figures = Figures(bottleneck_ms=28, circuit_ms=180, tokens_per_second=15.5, utilisation=0.6, fits=True)
     slower = Figures(bottleneck_ms=40, circuit_ms=240, tokens_per_second=9.0, utilisation=0.4, fits=True)
     return Plan(
         objective=Objective.FASTEST, tier=Tier.FULL, tier_reason="All computers were measured.",
@@ -201,9 +199,7 @@ def forming() -> Snapshot:
     done = (round(7.9 * GB), round(8.8 * GB), round(3.5 * GB), round(1.2 * GB))
     total = (round(7.9 * GB), round(8.8 * GB), round(5.4 * GB), round(2.8 * GB))
     rows = tuple(
-        FormingMember(
-            member=one.member, machine=one.machine, step=step, done_bytes=done_bytes, total_bytes=total_bytes
-        )
+        FormingMember(member=one.member, machine=one.machine, step=step, done_bytes=done_bytes, total_bytes=total_bytes)
         for one, step, done_bytes, total_bytes in zip(GROUP, steps, done, total, strict=True)
     )
     return snapshot(Forming(is_host=True, group="Sunday group", model="Qwen3 32B", plan=plan(), rows=rows))
@@ -220,9 +216,7 @@ def serving() -> Snapshot:
         for one, share in zip(GROUP, shares, strict=True)
     )  # fmt: skip
     edges = tuple(
-        RingEdge(
-            from_member=edge.from_member, to_member=edge.to_member, path=edge.predicted, rtt_ms=12.0, after_ms=900
-        )
+        RingEdge(from_member=edge.from_member, to_member=edge.to_member, path=edge.predicted, rtt_ms=12.0, after_ms=900)
         for edge in plan().edges
     )
     pace = Pace(

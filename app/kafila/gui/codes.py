@@ -10,7 +10,7 @@ from functools import cache
 
 from kafila.assets import asset
 from kafila.protocol.invitation import Invitation, parse_invitation
-from kafila.protocol.misread import Misread, UnknownWord, WordsMissing
+from kafila.protocol.misread import BrokenLink, Misread, OtherLinkVersion, UnknownWord, WordsMissing
 from kafila.protocol.words import WordList
 
 _BEGUN = re.compile(r"(?<![^\W_])[a-z]+\Z", re.IGNORECASE)
@@ -68,7 +68,7 @@ def read_code(text: str, words: WordList) -> Reading:
     if isinstance(parsed, WordsMissing):
         return Typing(rest=_rest(text, words))
     begun = _BEGUN.search(text)
-    if begun is not None and _may_go_on(text[: begun.start()], begun[0], words):
+    if begun is not None and _may_go_on(text[: begun.start()], begun[0], parsed, words):
         return Typing(rest=_rest(text, words))
     return Wrong(misread=parsed)
 
@@ -86,13 +86,15 @@ def words_like(word: str, words: WordList) -> tuple[str, ...]:
     return ()
 
 
-def _may_go_on(before: str, begun: str, words: WordList) -> bool:
-    """Whether a word that begins so may come next."""
+def _may_go_on(before: str, begun: str, misread: Misread, words: WordList) -> bool:
+    """Whether the word at the end may still become a right one."""
     if not before.strip():
         # The number is still missing; it is early to complain.
         return True
-    fits = isinstance(parse_invitation(before, words), WordsMissing)
-    return fits and bool(words.complete(begun, limit=1))
+    longer = [word for word in words.complete(begun, limit=2) if word != begun.casefold()]
+    if not longer or isinstance(misread, BrokenLink | OtherLinkVersion):
+        return False
+    return isinstance(parse_invitation(before, words), WordsMissing)
 
 
 def _rest(text: str, words: WordList) -> str:

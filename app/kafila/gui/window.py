@@ -106,9 +106,7 @@ class Window(QWidget):
         layout.addWidget(self.rail)
         layout.addWidget(self.stack, 1)
         self.toast = Toast(theme, self)
-        app = QApplication.instance()
-        if isinstance(app, QApplication):
-            self._focus = FocusFrame(theme, self, app)
+        self.focus_frame = FocusFrame(theme, self)
         self.setMinimumSize(LEAST)
         self.resize(WIDTH, HEIGHT)
         icon = QIcon()

@@ -24,7 +24,7 @@ from kafila.gui.widgets.rows import Row, RowList
 STEPS = (FormStep.MEASURE, FormStep.FETCH, FormStep.LOAD, FormStep.CONNECT, FormStep.FIRST_TOKEN)
 NAME_WIDTH = 200
 STATUS_WIDTH = 300
-TURN_BELOW = 860
+TURN_BELOW = 780
 
 
 def reached(step: FormStep) -> int:
@@ -36,34 +36,39 @@ class FormingRow(Row):
     """One computer: who, how far, what it is doing now."""
 
     def __init__(self, theme: Theme, row_: FormingMember) -> None:
+        self._status: QWidget | None = None
         super().__init__(theme, icon_of(row_.machine))
+        self.turn_below = TURN_BELOW
         self._rate = Rate()
         self._lights = StageLights(theme, len(STEPS))
         self.status = Text(theme, "", Role.STRONG)
-        self._second = Text(theme, "", Role.SMALL, Tone.MUTED)
+        self._second = Text(theme, "", Role.SMALL, Tone.MUTED, wrap=True)
         self._bar = Progress(row_.machine.name)
-        self._status = QWidget()
-        lines = QVBoxLayout(self._status)
+        status = QWidget()
+        lines = QVBoxLayout(status)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(theme.px(2))
         for part in (self.status, self._second, self._bar):
             lines.addWidget(part)
-        self._status.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
+        status.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         self.end.addWidget(self._lights, 1)
         self.end.addSpacing(theme.px(16))
-        self.end.addWidget(self._status)
+        self.end.addWidget(status)
+        self._status = status
+        self._restyle()
 
-    def set_upright(self, *, upright: bool) -> None:
-        """Lights and status below one another where it is narrow."""
-        px = self._theme.px
-        kinds = QBoxLayout.Direction
+    def _restyle(self) -> None:
+        super()._restyle()
+        px, kinds = self._theme.px, QBoxLayout.Direction
+        upright = self.upright
         self.end.setDirection(kinds.TopToBottom if upright else kinds.LeftToRight)
-        self._status.setMinimumWidth(px(180 if upright else STATUS_WIDTH))
-        self._status.setMaximumWidth(px(STATUS_WIDTH))
-        self._layout.setStretch(1, 1 if upright else 0)
-        self._layout.setStretch(2, 0 if upright else 1)
+        self.across.setStretch(0, 0)
+        self.across.setStretch(1, 1)
         self.names.setMinimumWidth(0 if upright else px(NAME_WIDTH))
         self.names.setMaximumWidth(px(600 if upright else NAME_WIDTH))
+        if self._status is not None:
+            self._status.setMinimumWidth(px(160 if upright else STATUS_WIDTH))
+            self._status.setMaximumWidth(px(STATUS_WIDTH))
 
     def show_row(self, row_: FormingMember, parts: int, *, mine: bool, now_s: float) -> None:
         """Change what it shows."""
@@ -121,8 +126,7 @@ class FormingPage(Page):
         if self.steps is not None:
             self.steps.set_step(3)
         self._forming: Forming | None = None
-        self._upright = False
-        self.head.add_end(Pill(theme, self.tr("All connections encrypted"), PillKind.OUTLINE, Icon.LOCK))
+        self.head.add_end(Pill(theme, self.tr("All connections encrypted"), PillKind.OUTLINE, Icon.LOCK), spare=True)
         self._lead = Text(theme, "", tone=Tone.MUTED, wrap=True)
         self.placed = Text(theme, "", Role.TITLE)
         self._placed_of = Text(theme, "", tone=Tone.MUTED)
@@ -172,9 +176,7 @@ class FormingPage(Page):
         now_s = monotonic()
 
         def make(key: str) -> FormingRow:
-            made = FormingRow(self.theme, rows[MemberId(key)])
-            made.set_upright(upright=self._upright)
-            return made
+            return FormingRow(self.theme, rows[MemberId(key)])
 
         self.list.show_keys(tuple(rows), make)
         for member, row_ in rows.items():
@@ -209,14 +211,9 @@ class FormingPage(Page):
             self._lead.set_text(words.format(machine=slowest.machine.name))
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
-        """Another shape of rows where it is narrow."""
+        """The names of the steps stand above the lights only where the rows lie flat."""
         super().resizeEvent(event)
-        upright = event.size().width() < self.theme.px(TURN_BELOW)
-        if upright is not self._upright:
-            self._upright = upright
-            self._names.setVisible(not upright)
-            for shown in self.list.rows():
-                shown.set_upright(upright=upright)
+        self._names.setVisible(self.list.width() >= self.theme.px(TURN_BELOW))
 
     def _stop(self) -> None:
         forming = self._forming

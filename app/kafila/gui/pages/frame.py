@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from kafila.domain.commands import Command
 from kafila.gui.theme import Icon, Role, Theme
@@ -18,6 +19,8 @@ CONTENT_MOST = 1124
 TEXT_MOST = 640
 HEAD = 64
 FOOT = 72
+SPARE_FROM = 620
+START_LEAST = 180
 
 
 class Bar(QFrame):
@@ -27,10 +30,11 @@ class Bar(QFrame):
         super().__init__()
         self._theme = theme
         self._height = height
+        self._spare: list[QWidget] = []
         self.setProperty("surface", surface)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         inner = QWidget()
-        self._layout = QHBoxLayout(inner)
+        self._layout = QBoxLayout(QBoxLayout.Direction.LeftToRight, inner)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(theme.px(12))
         self._start = QHBoxLayout()
@@ -50,9 +54,25 @@ class Bar(QFrame):
         """Put something after what is at the start."""
         self._start.addWidget(widget, stretch, Qt.AlignmentFlag.AlignVCenter)
 
-    def add_end(self, widget: QWidget) -> None:
-        """Put something after what is at the end."""
+    def add_end(self, widget: QWidget, *, spare: bool = False) -> None:
+        """Put something after what is at the end. `spare`: left out where there is no room."""
         self._end.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
+        if spare:
+            self._spare.append(widget)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        """What does not fit beside the start goes below it, or away."""
+        super().resizeEvent(event)
+        self.fit()
+
+    def fit(self) -> None:
+        """Find the form for the present content and width."""
+        room = self.width() - self._theme.px(80)
+        for widget in self._spare:
+            widget.setVisible(room >= self._theme.px(SPARE_FROM))
+        needed = self._end.sizeHint().width() + self._theme.px(START_LEAST)
+        kinds = QBoxLayout.Direction
+        self._layout.setDirection(kinds.LeftToRight if self._spare or needed <= room else kinds.TopToBottom)
 
     def _restyle(self) -> None:
         self.setMinimumHeight(self._theme.px(self._height))
@@ -83,7 +103,7 @@ class Page(QWidget):
         else:
             self.head.add_start(self.heading, 1)
         self.foot = Bar(theme, "foot", FOOT)
-        self.summary = Text(theme, "", Role.STRONG)
+        self.summary = Text(theme, "", Role.STRONG, wrap=True)
         self.summary_second = Text(theme, "", Role.SMALL, Tone.MUTED, wrap=True)
         holder = QWidget()
         lines = column(1, self.summary, self.summary_second, 1, spacing=0)
@@ -99,9 +119,17 @@ class Page(QWidget):
         self._layout.addWidget(Scroll(Centred(self.theme, content, most, top=top, bottom=24)), 1)
         self._layout.addWidget(self.foot)
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+        """Esc goes back, where there is a way back."""
+        if event.key() == Qt.Key.Key_Escape and not self.back_button.isHidden():
+            self.back.emit()
+            return
+        super().keyPressEvent(event)
+
     def summarise(self, first: str, second: str = "") -> None:
         """What the foot says: how things stand, or why the main action is not possible yet."""
         self.summary.set_text(first)
         self.summary.setVisible(bool(first))
         self.summary_second.set_text(second)
         self.summary_second.setVisible(bool(second))
+        self.foot.fit()

@@ -1,6 +1,6 @@
 """Hosting, second step: how long conversations get and how many people write at once."""
 
-from PySide6.QtCore import QRectF, QSize, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QButtonGroup, QLineEdit, QSizePolicy, QWidget
 
@@ -21,11 +21,10 @@ from kafila.gui.widgets import (
     Tile,
     Tone,
     fill,
-    row,
 )
 from kafila.gui.widgets.choices import ChoiceCard, Stepper
 from kafila.gui.widgets.details import Details, Facts
-from kafila.gui.widgets.layouts import CardGrid, Columns, stack
+from kafila.gui.widgets.layouts import CardGrid, Columns, flow, stack
 from kafila.gui.widgets.notice import Notice, NoticeKind
 
 
@@ -87,8 +86,10 @@ class ConversationsPage(Page):
         self.people.changed.connect(self._update)
         self._tiles = [Tile(theme, Icon.USER, side=34, disc=True) for _ in range(MOST_PEOPLE)]
         people = Card(theme, margin=14)
-        line = row(*self._tiles, 1, self.people)
-        people.body.addLayout(line)
+        line = Columns(theme, 520, gap=12, upright=Qt.AlignmentFlag.AlignVCenter)
+        line.add(flow(theme, *self._tiles), 1)
+        line.add(self.people, 0)
+        people.body.addWidget(line)
         self.group_name = QLineEdit()
         self.group_name.setAccessibleName(self.tr("Name of the group"))
         self.group_name.setMaxLength(60)

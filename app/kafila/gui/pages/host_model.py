@@ -23,7 +23,7 @@ from kafila.gui.widgets import (
     row,
 )
 from kafila.gui.widgets.choices import ChoiceCard, Segments
-from kafila.gui.widgets.layouts import CardGrid, stack
+from kafila.gui.widgets.layouts import CardGrid, flow, stack
 
 TAGS_SHOWN = 4
 
@@ -129,9 +129,7 @@ class ModelPage(Page):
         card.add(title)
         card.add(Text(self.theme, model.good_at, Role.SMALL, Tone.MUTED, wrap=True))
         card.body.addSpacing(self.theme.px(6))
-        tags = QWidget()
-        tags.setLayout(row(*(Pill(self.theme, tag) for tag in model.tags[:TAGS_SHOWN]), 1, spacing=6))
-        card.add(tags)
+        card.add(flow(self.theme, *(Pill(self.theme, tag) for tag in model.tags[:TAGS_SHOWN]), gap=6))
         facts = Text(self.theme, "", Role.SMALL, Tone.MUTED)
         facts.set_html(
             fill("<b>{size}</b> &nbsp;·&nbsp; {licence}", size=numbers.size(model.size_bytes), licence=model.licence)

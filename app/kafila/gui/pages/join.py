@@ -12,7 +12,7 @@ from kafila.gui.pages.frame import TEXT_MOST, Page, Send
 from kafila.gui.theme import Icon, Role, Theme
 from kafila.gui.widgets import Button, IconLabel, Kind, Line, Size, Text, Tile, Tone, fill, row
 from kafila.gui.widgets.code_field import CodeField
-from kafila.gui.widgets.layouts import stack
+from kafila.gui.widgets.layouts import flow, stack
 from kafila.protocol.misread import NotACode, UnknownWord
 
 PATIENCE_MS = 700
@@ -41,8 +41,7 @@ class JoinPage(Page):
         self.like = Button(theme, "", Kind.LINK)
         self.like.clicked.connect(self._show_like)
         self._like = Text(theme, "", Role.SMALL, Tone.MUTED, wrap=True)
-        self._help = QWidget()
-        self._help.setLayout(row(self.use_guess, self.like, 1, spacing=12))
+        self._help = flow(theme, self.use_guess, self.like, gap=12)
         self._patience = QTimer(self, singleShot=True, interval=PATIENCE_MS)
         self._patience.timeout.connect(self._judge)
         self._promise = Text(theme, "", Role.SMALL, Tone.MUTED, wrap=True)

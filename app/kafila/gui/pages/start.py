@@ -34,6 +34,8 @@ CARAVAN = ((0.163, 2), (0.204, 2), (0.254, 2.2), (0.292, 2.2), (0.349, 2.4), (0.
            (0.492, 2.8), (0.531, 2.8), (0.586, 3), (0.624, 3), (0.683, 3.2), (0.734, 3.2))  # fmt: skip
 LEADER = 0.784
 DUNE = 68
+CARAVAN_FROM = 640
+"""Lower windows have their content there."""
 
 
 class StartPage(QWidget):
@@ -222,6 +224,8 @@ class StartPage(QWidget):
         painter.setPen(QPen(self.theme.colour("border"), 1))
         painter.drawPath(ridge)
         painter.setPen(Qt.PenStyle.NoPen)
+        if self.height() < self.theme.px(CARAVAN_FROM):
+            return
         light = self.theme.colour("lantern")
         for share, radius in CARAVAN:
             light.setAlphaF(0.3 + 0.6 * share)

@@ -3,6 +3,7 @@
 The host sees all of it; members see the same without the code.
 """
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
@@ -33,10 +34,11 @@ from kafila.gui.widgets import (
 )
 from kafila.gui.widgets.choices import Check
 from kafila.gui.widgets.code_shown import CodeShown, QrCode
-from kafila.gui.widgets.layouts import Columns, stack
+from kafila.gui.widgets.layouts import Columns, flow, stack
 from kafila.gui.widgets.notice import Asking, Notice, NoticeKind
 from kafila.gui.widgets.rows import Row, RowList
 
+PILL_WIDTH = 96
 MENU_WIDTH = 28
 """What the menus of the other rows take."""
 
@@ -45,6 +47,7 @@ class MemberRow(Row):
     """A computer that is in."""
 
     def __init__(self, theme: Theme, member: Member) -> None:
+        self._pill: QWidget | None = None
         super().__init__(theme, icon_of(member.machine), indent_line=True)
         self.room = Text(theme, "", weight=500)
         self.speed = Text(theme, "", Role.CAPTION, Tone.MUTED)
@@ -55,10 +58,15 @@ class MemberRow(Row):
         holder = QWidget()
         holder.setLayout(figures)
         self.end.addWidget(holder)
-        pill = QWidget()
-        pill.setMinimumWidth(theme.px(96))
-        pill.setLayout(row(1, self.pill))
-        self.end.addWidget(pill)
+        self._pill = QWidget()
+        self._pill.setLayout(row(1, self.pill))
+        self.end.addWidget(self._pill)
+        self._restyle()
+
+    def _restyle(self) -> None:
+        super()._restyle()
+        if self._pill is not None:
+            self._pill.setMinimumWidth(self._theme.px(0 if self.upright else PILL_WIDTH))
 
     def show_member(self, member: Member, mine: Capability | None, me: MemberId, *, leads: bool) -> None:
         """Change what it shows."""
@@ -76,7 +84,7 @@ class MemberRow(Row):
             self.pill.show_as(*path_pill(member.path))
         self.setAccessibleName(
             ", ".join(
-                part for part in (member.machine.name, self.second.text(), self.room.text(), self.pill.text()) if part
+                part for part in (member.machine.name, self.second.words(), self.room.text(), self.pill.text()) if part
             )
         )
 
@@ -104,7 +112,7 @@ class NewcomerRow(Row):
             self.end.addWidget(Pill(theme, self.tr("Was here before"), PillKind.PLAIN))
         self.end.addWidget(self.not_now)
         self.end.addWidget(self.let_in)
-        self.setAccessibleName(f"{self.title.text()}. {self.second.words()}")
+        self.setAccessibleName(f"{self.title.words()}. {self.second.words()}")
 
 
 class CodeCard(Card):
@@ -123,13 +131,11 @@ class CodeCard(Card):
         self.copy_code.clicked.connect(self._copy_code)
         self.copy_link.clicked.connect(self._copy_link)
         self.new_code.clicked.connect(lambda: send(NewCode()))
-        words = column(1, self.lead, self.code, spacing=theme.px(4))
-        words.addSpacing(theme.px(10))
-        words.addLayout(row(self.copy_code, self.copy_link, self.new_code, 1))
-        words.addStretch(1)
-        line = row(self.qr, words, spacing=theme.px(18))
-        line.setStretch(1, 1)
-        self.body.addLayout(line)
+        buttons = flow(theme, self.copy_code, self.copy_link, self.new_code)
+        columns = Columns(theme, 440, gap=18, upright=Qt.AlignmentFlag.AlignVCenter)
+        columns.add(self.qr, 0)
+        columns.add(stack(self.lead, self.code, 6, buttons, spacing=theme.px(4)), 1)
+        self.body.addWidget(columns)
 
     def show_room(self, room: WaitingRoom) -> None:
         """Show the room's code and link."""
@@ -171,7 +177,7 @@ class WaitingRoomPage(Page):
             self.steps.set_step(2)
         self._room: WaitingRoom | None = None
         self.reach = Pill(theme, "", PillKind.OUTLINE)
-        self.head.add_end(self.reach)
+        self.head.add_end(self.reach, spare=True)
         self.problem = Notice(theme, NoticeKind.LOST)
         self.code_card = CodeCard(theme, send)
         self.waiting = Notice(theme, NoticeKind.LANTERN, Icon.HOURGLASS)
@@ -186,9 +192,11 @@ class WaitingRoomPage(Page):
         line.setStretch(1, 1)
         self._hint.setLayout(line)
         self.plan = PlanCard(theme)
-        heading = QWidget()
-        title = Text(theme, self.tr("In the group"), Role.SUBHEADING)
-        heading.setLayout(row(title, self._count, 1, self.trust, spacing=8))
+        title = QWidget()
+        title.setLayout(row(Text(theme, self.tr("In the group"), Role.SUBHEADING), self._count, 1))
+        heading = Columns(theme, 440, gap=8)
+        heading.add(title, 1)
+        heading.add(self.trust, 0)
         left = stack(self.problem, self.code_card, self.waiting, 8, heading, self.list, self._hint, spacing=12)
         columns = Columns(theme, 880, gap=24)
         columns.add(left, 1)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 from string import Template
 
 from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt, Signal
@@ -155,8 +156,7 @@ class Theme(QObject):
         """Put fonts, palette and style sheet on the application."""
         if self._app is None:
             self._app = app
-            for path in sorted(asset("fonts").glob("*.ttf")):
-                QFontDatabase.addApplicationFont(str(path))
+            _load_fonts()
             app.setStyle("Fusion")
             app.styleHints().colorSchemeChanged.connect(self._refresh)
         self._refresh()
@@ -205,6 +205,13 @@ class Theme(QObject):
         values = {name: getattr(self.colours, name) for name in Colours.__struct_fields__}
         values |= {f"px{length}": f"{self.px(length)}px" for length in range(1, 65)}
         return template.substitute(values)
+
+
+@cache
+def _load_fonts() -> None:
+    """The bundled fonts become known to this process, once."""
+    for path in sorted(asset("fonts").glob("*.ttf")):
+        QFontDatabase.addApplicationFont(str(path))
 
 
 def _draw(drawing: bytes, side: int, ratio: float) -> QPixmap:

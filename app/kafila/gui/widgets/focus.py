@@ -34,13 +34,15 @@ class FocusFrame(QFocusFrame):
     Buttons take focus only from the keyboard, so whatever is focused may be shown as focused.
     """
 
-    def __init__(self, theme: Theme, window: QWidget, app: QApplication) -> None:
+    def __init__(self, theme: Theme, window: QWidget) -> None:
         super().__init__(window)
         self._theme = theme
         self._window = window
         self._margins = _Margins("Fusion")
         self.setStyle(self._margins)
-        app.focusChanged.connect(self._follow)
+        app = QApplication.instance()
+        if isinstance(app, QApplication):
+            app.focusChanged.connect(self._follow)
 
     def _follow(self, _old: QWidget | None, new: QWidget | None) -> None:
         inside = new is not None and new.window() is self._window and new is not self._window

@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
     QGridLayout,
     QHBoxLayout,
+    QLayout,
+    QLayoutItem,
     QScrollArea,
     QSizePolicy,
     QVBoxLayout,
@@ -103,6 +105,93 @@ class CardGrid(QWidget):
         for place, card in enumerate(self._cards):
             self._grid.addWidget(card, place // count, place % count)
         self._count = count
+
+
+class Flow(QLayout):
+    """Things one after the other, in as many lines as they need."""
+
+    def __init__(self, theme: Theme, gap: int = 8) -> None:
+        super().__init__()
+        self._theme = theme
+        self._gap = gap
+        self._entries: list[QLayoutItem] = []
+        self.setContentsMargins(0, 0, 0, 0)
+
+    def addItem(self, item: QLayoutItem) -> None:  # noqa: N802
+        """Qt's way to add something."""
+        self._entries.append(item)
+
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._entries)
+
+    def itemAt(self, index: int) -> QLayoutItem | None:  # noqa: N802
+        """One of them."""
+        return self._entries[index] if 0 <= index < len(self._entries) else None
+
+    def takeAt(self, index: int) -> QLayoutItem | None:  # noqa: N802
+        """Take one out."""
+        return self._entries.pop(index) if 0 <= index < len(self._entries) else None
+
+    def expandingDirections(self) -> Qt.Orientation:  # noqa: N802
+        """It takes no more than it needs."""
+        return Qt.Orientation(0)
+
+    def hasHeightForWidth(self) -> bool:  # noqa: N802
+        """The narrower, the higher."""
+        return True
+
+    def heightForWidth(self, width: int) -> int:  # noqa: N802
+        """How high for so wide."""
+        return self._place(QRect(0, 0, width, 0), move=False)
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        """All in one line."""
+        hints = [item.sizeHint() for item in self._entries if not item.isEmpty()]
+        gaps = self._theme.px(self._gap) * max(len(hints) - 1, 0)
+        return QSize(sum(hint.width() for hint in hints) + gaps, max((hint.height() for hint in hints), default=0))
+
+    def minimumSize(self) -> QSize:  # noqa: N802
+        """The largest one alone."""
+        least = [item.minimumSize() for item in self._entries if not item.isEmpty()]
+        width, height = max((one.width() for one in least), default=0), max((one.height() for one in least), default=0)
+        return QSize(width, height)
+
+    def setGeometry(self, rect: QRect) -> None:  # noqa: N802
+        """Place everything."""
+        super().setGeometry(rect)
+        self._place(rect, move=True)
+
+    def _place(self, rect: QRect, *, move: bool) -> int:
+        gap = self._theme.px(self._gap)
+        x, y, line = rect.left(), rect.top(), 0
+        holder = self.parentWidget()
+        rtl = holder is not None and holder.layoutDirection() is Qt.LayoutDirection.RightToLeft
+        for item in self._entries:
+            if item.isEmpty():
+                continue
+            size = item.sizeHint().boundedTo(QSize(max(rect.width(), 1), 1 << 20))
+            if x > rect.left() and x + size.width() > rect.right() + 1:
+                x, y, line = rect.left(), y + line + gap, 0
+            if move:
+                left = rect.left() + rect.right() + 1 - x - size.width() if rtl else x
+                item.setGeometry(QRect(QPoint(left, y), size))
+            x += size.width() + gap
+            line = max(line, size.height())
+        return y + line - rect.top()
+
+
+def flow(theme: Theme, *widgets: QWidget, gap: int = 8) -> QWidget:
+    """Widgets that break into lines, in a widget of their own."""
+    holder = QWidget()
+    layout = Flow(theme, gap)
+    for widget in widgets:
+        layout.addWidget(widget)
+    holder.setLayout(layout)
+    policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+    policy.setHeightForWidth(True)
+    holder.setSizePolicy(policy)
+    return holder
 
 
 class Centred(QWidget):

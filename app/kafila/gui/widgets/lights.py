@@ -1,6 +1,7 @@
 """Lines of lights: the steps of a wizard, the stages of one computer, work of unknown length."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, QTimer
@@ -12,9 +13,21 @@ from kafila.gui.theme import Role, Theme
 TURN_MS = 420
 DOT = 5.5
 HALO = 9.0
-LINE_BETWEEN = 40
 WORD_GAP = 12
-LINE_GAP = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Form:
+    """How much of a wizard's steps is shown, by the room there is."""
+
+    all_names: bool
+    line: int
+    gap: int
+
+
+WHOLE = _Form(all_names=True, line=40, gap=10)
+SHORT = _Form(all_names=False, line=16, gap=8)
+TIGHT = _Form(all_names=False, line=0, gap=2)
 
 
 def paint_light(painter: QPainter, theme: Theme, centre: QPointF, place: int) -> None:
@@ -70,33 +83,32 @@ class WizardSteps(QWidget):
 
     def sizeHint(self) -> QSize:  # noqa: N802
         """Wide enough for all names."""
-        return QSize(self._width(short=False), self._theme.px(28))
+        return QSize(self._width(WHOLE), self._theme.px(28))
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
-        """Wide enough for the name of the present step."""
-        return QSize(self._width(short=True), self._theme.px(28))
+        """Wide enough for the lights and the name of the present step."""
+        return QSize(self._width(TIGHT), self._theme.px(28))
 
-    def _names_width(self, *, short: bool) -> int:
-        return sum(
-            QFontMetrics(self._font(place)).horizontalAdvance(name) + self._theme.px(WORD_GAP)
-            for place, name in enumerate(self._names)
-            if not short or place == self._step
-        )
+    def _shows_name(self, place: int, form: _Form) -> bool:
+        return form.all_names or place == self._step
 
-    def _width(self, *, short: bool) -> int:
+    def _width(self, form: _Form) -> int:
         px = self._theme.px
-        between = 16 if short else LINE_BETWEEN
-        gaps = (len(self._names) - 1) * px(between + 2 * LINE_GAP)
-        return px(2 * HALO) * len(self._names) + self._names_width(short=short) + gaps
+        names = sum(
+            QFontMetrics(self._font(place)).horizontalAdvance(name) + px(WORD_GAP)
+            for place, name in enumerate(self._names)
+            if self._shows_name(place, form)
+        )
+        between = (len(self._names) - 1) * px(form.line + 2 * form.gap)
+        return px(2 * HALO) * len(self._names) + names + between
 
     def _font(self, place: int) -> QFont:
         return self._theme.font(Role.SMALL, 600 if place == self._step else 500)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002, N802
         """Draw lights, names and the lines between."""
+        form = next((one for one in (WHOLE, SHORT) if self._width(one) <= self.width()), TIGHT)
         px = self._theme.px
-        short = self.width() < self._width(short=False)
-        between = px(16 if short else LINE_BETWEEN)
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         rtl = self.layoutDirection() is Qt.LayoutDirection.RightToLeft
@@ -108,7 +120,7 @@ class WizardSteps(QWidget):
         for place, name in enumerate(self._names):
             paint_light(painter, self._theme, QPointF(sign * x, middle), place - self._step)
             x += px(HALO)
-            if not short or place == self._step:
+            if self._shows_name(place, form):
                 x += px(WORD_GAP - HALO + DOT) // 2
                 width = QFontMetrics(self._font(place)).horizontalAdvance(name) + 2
                 painter.setFont(self._font(place))
@@ -117,10 +129,11 @@ class WizardSteps(QWidget):
                 painter.drawText(QRectF(left, 0, width, self.height()), Qt.AlignmentFlag.AlignVCenter, name)
                 x += width
             if place + 1 < len(self._names):
-                x += px(LINE_GAP)
-                begin, end = QPointF(sign * x, middle), QPointF(sign * (x + between), middle)
-                paint_line(painter, self._theme, begin, end, done=False)
-                x += between + px(LINE_GAP) + px(HALO) // 2
+                x += px(form.gap)
+                if form.line:
+                    begin, end = QPointF(sign * x, middle), QPointF(sign * (x + px(form.line)), middle)
+                    paint_line(painter, self._theme, begin, end, done=False)
+                x += px(form.line + form.gap) + px(HALO) // 2
         painter.end()
 
 

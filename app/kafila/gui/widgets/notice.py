@@ -84,14 +84,14 @@ class Toast(QFrame):
         self._act: Callable[[], None] | None = None
         self.setProperty("notice", "toast")
         self._text = Text(theme, tone=Tone.INVERSE)
-        self._button = Button(theme, "", Kind.LINK, Size.SMALL)
-        self._button.clicked.connect(self._acted)
+        self.button = Button(theme, "", Kind.LINK, Size.SMALL)
+        self.button.clicked.connect(self._acted)
         self._close = IconButton(theme, Icon.X, self.tr("Close"), Kind.QUIET, Size.SMALL)
         self._close.clicked.connect(self.hide)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(16, 6, 8, 6)
         layout.setSpacing(12)
-        for part in (self._text, self._button, self._close):
+        for part in (self._text, self.button, self._close):
             layout.addWidget(part)
         stay_ms = theme.tokens.motion.durations_ms.toast_stay
         self._timer = QTimer(self, singleShot=True, interval=stay_ms)
@@ -104,8 +104,8 @@ class Toast(QFrame):
         self._text.set_text(sentence)
         self.setAccessibleName(sentence)
         self._act = act
-        self._button.set_words(action)
-        self._button.setVisible(bool(action))
+        self.button.set_words(action)
+        self.button.setVisible(bool(action))
         self._place()
         self.show()
         self.raise_()
@@ -124,7 +124,7 @@ class Toast(QFrame):
         self.move(max(left, 0), parent.height() - self.height() - self._theme.px(TOAST_BOTTOM))
 
     def _over(self) -> None:
-        if self.underMouse() or self._button.hasFocus():
+        if self.underMouse() or self.button.hasFocus():
             self._timer.start()
         else:
             self.hide()

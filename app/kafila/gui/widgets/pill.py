@@ -13,6 +13,7 @@ HEIGHT = 24
 ICON = 14
 SIDE = 10
 GAP = 6
+LEAST = 64
 
 
 class PillKind(StrEnum):
@@ -56,7 +57,7 @@ class Pill(QWidget):
         self._kind = kind
         self._icon = icon
         self._dot = dot
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(text)
         theme.changed.connect(self.updateGeometry)
 
@@ -79,6 +80,10 @@ class Pill(QWidget):
         metrics = QFontMetrics(self._theme.font(Role.CAPTION, 600))
         width = metrics.horizontalAdvance(self._text) + px(2 * SIDE + before) + 1
         return QSize(width, px(HEIGHT))
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        """Where there is too little room, the word is cut short; it is still read aloud whole."""
+        return QSize(min(self.sizeHint().width(), self._theme.px(LEAST)), self._theme.px(HEIGHT))
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002, N802
         """Draw shape, icon or dot, and word."""
@@ -108,5 +113,7 @@ class Pill(QWidget):
         painter.setFont(self._theme.font(Role.CAPTION, 600))
         box = self.rect().adjusted(0 if rtl else used, 0, -used if rtl else 0, 0)
         side = Qt.AlignmentFlag.AlignRight if rtl else Qt.AlignmentFlag.AlignLeft
-        painter.drawText(box, side | Qt.AlignmentFlag.AlignVCenter, self._text)
+        room = box.width() - px(SIDE) + 2
+        text = painter.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideRight, room)
+        painter.drawText(box, side | Qt.AlignmentFlag.AlignVCenter, text)
         painter.end()

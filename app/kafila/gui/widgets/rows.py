@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from PySide6.QtCore import QEvent, QRectF, Qt
-from PySide6.QtGui import QAction, QEnterEvent, QPainter, QPainterPath, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QVBoxLayout, QWidget
+from PySide6.QtGui import QAction, QEnterEvent, QPainter, QPainterPath, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QMenu, QVBoxLayout, QWidget
 
 from kafila.gui.theme import Icon, Role, Theme
 from kafila.gui.widgets.buttons import IconButton, Kind, Size
@@ -15,6 +15,7 @@ from kafila.gui.widgets.text import Text, Tone
 SIDE = 16
 RADIUS = 14
 TEXT_FROM = 66
+TURN_BELOW = 440
 
 
 class Row(QWidget):
@@ -24,13 +25,14 @@ class Row(QWidget):
         super().__init__()
         self._theme = theme
         self._indent_line = indent_line
+        self.turn_below = TURN_BELOW
         self._asking = False
         self._over = False
         self._first = self._last = True
-        self._menu: QMenu | None = None
+        self.menu: QMenu | None = None
         self.tile = Tile(theme, icon)
-        self.title = Text(theme, "", Role.STRONG)
-        self.second = Text(theme, "", Role.SMALL, Tone.MUTED)
+        self.title = Text(theme, "", Role.STRONG, wrap=True)
+        self.second = Text(theme, "", Role.SMALL, Tone.MUTED, wrap=True)
         self.end = QHBoxLayout()
         self.more: IconButton | None = None
         self.names = QWidget()
@@ -41,10 +43,12 @@ class Row(QWidget):
         lines.addWidget(self.title)
         lines.addWidget(self.second)
         lines.addStretch(1)
+        self.across = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self.across.addWidget(self.names, 1)
+        self.across.addLayout(self.end)
         self._layout = QHBoxLayout(self)
         self._layout.addWidget(self.tile)
-        self._layout.addWidget(self.names, 1)
-        self._layout.addLayout(self.end)
+        self._layout.addLayout(self.across, 1)
         theme.changed.connect(self._restyle)
         self._restyle()
 
@@ -67,25 +71,41 @@ class Row(QWidget):
             action = QAction(words, menu)
             action.triggered.connect(_without_arguments(act))
             menu.addAction(action)
-        self._menu = menu
+        self.menu = menu
         self.more = IconButton(self._theme, Icon.ELLIPSIS, name, Kind.QUIET, Size.SMALL)
         self.more.clicked.connect(self._open_menu)
         self.end.addWidget(self.more)
 
     def _open_menu(self) -> None:
-        if self._menu is not None and self.more is not None:
-            self._menu.popup(self.more.mapToGlobal(self.more.rect().bottomLeft()))
+        if self.menu is not None and self.more is not None:
+            self.menu.popup(self.more.mapToGlobal(self.more.rect().bottomLeft()))
 
     def _restyle(self) -> None:
         px = self._theme.px
-        self._layout.setContentsMargins(px(SIDE), px(12), px(SIDE), px(12))
-        self._layout.setSpacing(px(14))
-        self.end.setSpacing(px(12))
+        side = px(12 if self.upright else SIDE)
+        self._layout.setContentsMargins(side, px(12), side, px(12))
+        self._layout.setSpacing(px(10 if self.upright else 14))
+        self.end.setSpacing(px(8 if self.upright else 12))
+        self.across.setSpacing(px(8 if self.upright else 14))
         self.update()
+
+    @property
+    def upright(self) -> bool:
+        """Whether the end stands below the names, because there is no room beside them."""
+        return self.across.direction() is QBoxLayout.Direction.TopToBottom
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        """Turn where it becomes narrow."""
+        super().resizeEvent(event)
+        upright = event.size().width() < self._theme.px(self.turn_below)
+        if upright is not self.upright:
+            kinds = QBoxLayout.Direction
+            self.across.setDirection(kinds.TopToBottom if upright else kinds.LeftToRight)
+            self._restyle()
 
     def enterEvent(self, event: QEnterEvent) -> None:  # noqa: N802
         """The pointer is over it."""
-        self._over = self._menu is not None
+        self._over = self.menu is not None
         super().enterEvent(event)
         self.update()
 
