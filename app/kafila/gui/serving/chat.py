@@ -73,7 +73,7 @@ class Chat(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         head = QFrame()
         head.setProperty("surface", "chat-head")
-        head.setFixedHeight(px(HEAD))
+        head.setMinimumHeight(px(HEAD))
         top = QHBoxLayout(head)
         top.setContentsMargins(px(20), 0, px(18), 0)
         top.setSpacing(px(4))

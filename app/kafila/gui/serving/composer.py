@@ -35,7 +35,10 @@ class Draft(QPlainTextEdit):
         self._restyle()
 
     def _restyle(self) -> None:
-        self.setFont(self._theme.font(Role.MESSAGE))
+        font = self._theme.font(Role.MESSAGE)
+        self.setFont(font)
+        # The placeholder is painted in the font of the viewport.
+        self.viewport().setFont(font)
         self.fit()
 
     def fit(self) -> None:

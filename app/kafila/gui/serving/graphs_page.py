@@ -83,7 +83,7 @@ class GraphsPage(LiveGraphs):
         side = theme.px(40)
         head_row.setContentsMargins(side, 0, side, 0)
         head_row.setSpacing(theme.px(12))
-        head.setFixedHeight(theme.px(HEAD))
+        head.setMinimumHeight(theme.px(HEAD))
         for part in (Text(theme, self.tr("Graphs"), Role.SUBHEADING), self.status):
             head_row.addWidget(part)
         head_row.addStretch(1)
@@ -166,8 +166,8 @@ class GraphsPage(LiveGraphs):
         if serving is None:
             return
         now_s = self.now_s
-        span = self._span if self._span is not None else self.history.length_s(now_s)
-        samples = self.history.last(self._span, now_s=now_s, points=POINTS)
+        span = self._shown_s(now_s)
+        samples = self.history.last(span, now_s=now_s, points=POINTS)
         window = charts.Window(samples=samples, now_s=now_s, span_s=span, fine=True)
         hint = "" if self.history.begun else self.tr("Starts with the first word.")
         if not hint and serving.paused is not None:
@@ -180,6 +180,11 @@ class GraphsPage(LiveGraphs):
         self.trip.show_chart(*charts.trip_chart(window, self.theme), whole_trip(newest), hint)
         self._trip_words.set_text(self._trip(newest))
         self._show_figures(serving)
+
+    def _shown_s(self, now_s: float) -> float:
+        """The time chosen, or the whole session while it is shorter than that."""
+        whole = self.history.length_s(now_s)
+        return whole if self._span is None else min(self._span, whole)
 
     def _trip(self, newest: Sample | None) -> str:
         if newest is None or newest.compute_ms is None:
@@ -232,7 +237,8 @@ class GraphsPage(LiveGraphs):
 
     def _point(self, second: object) -> None:
         """Show all values at the time under the pointer."""
-        samples = self.history.last(self._span, now_s=self.now_s, points=POINTS)
+        span = self._shown_s(self.now_s)
+        samples = self.history.last(span, now_s=self.now_s, points=POINTS)
         if not isinstance(second, float) or not samples or self.serving is None:
             self.hover.hide()
             return
@@ -244,6 +250,5 @@ class GraphsPage(LiveGraphs):
             if (share := nearest.busy.get(one.member)) is not None
         ]
         plot = self.busy.plot
-        span = self._span if self._span is not None else self.history.length_s(self.now_s)
         x = plot.area.left() + (1 + second / span) * plot.area.width()
         self.hover.show_values(figures.ago(self.now_s - nearest.at_s), lines, round(x))

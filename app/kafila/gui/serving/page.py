@@ -83,6 +83,7 @@ class ServingPage(QWidget):
         self._leave = QAction(self._menu)
         self.split = QSplitter(Qt.Orientation.Horizontal)
         self._build()
+        theme.changed.connect(self._restyle)
 
     def _build(self) -> None:
         theme = self._theme
@@ -246,6 +247,11 @@ class ServingPage(QWidget):
             self.split.setSizes([ring, max(1, width - ring)])
         if self._serving is not None:
             show_status(self.status, self._serving, over=self._over, short=narrow)
+
+    def _restyle(self) -> None:
+        """Larger text needs another form sooner."""
+        self.chat.setMinimumWidth(self._theme.px(LEAST_CHAT))
+        self._take_form(self.width())
 
     def _moved(self, place: int, _index: int) -> None:
         if not self._narrow and not self._tight:

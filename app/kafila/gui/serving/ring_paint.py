@@ -1,7 +1,9 @@
 """Draws everything of the ring that does not move: edges, arrows, labels, band and centre."""
 
+from math import sqrt
+
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPolygonF
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPolygonF
 
 from kafila.gui.serving.geometry import Arc, Light, Ring, arrow, qt_degrees
 from kafila.gui.serving.ring_labels import paint_edge_label, paint_node_label
@@ -17,6 +19,9 @@ from kafila.gui.theme import Role, Theme
 from kafila.gui.theme.tokens import ColourName
 
 BAND = 7.0
+ROOMY = 76
+"""The inner radius from which the centre has three lines and its large figure."""
+FIGURE = 24
 ARROW = 9.0
 
 _LINES: dict[EdgeState, tuple[ColourName, float, tuple[float, float] | None]] = {
@@ -110,26 +115,26 @@ class RingPainter:
         self._draw_arc(arc)
 
     def _centre(self, centre: CentreLook) -> None:
-        room = self._ring.band[0].radius * 2 - 28
-        roomy = room >= 140
-        main = self._theme.font(Role.DISPLAY if centre.figure and roomy else Role.HEADING)
+        theme = self._theme
+        inside = self._ring.band[0].radius - BAND
+        roomy = inside >= theme.px(ROOMY)
+        main = theme.font(Role.DISPLAY if centre.figure and roomy else Role.HEADING)
         if centre.figure and not roomy:
-            main.setPixelSize(self._theme.px(24))
-        lines: list[tuple[str, Role, int, ColourName]] = []
+            main.setPixelSize(theme.px(FIGURE))
+        lines: list[tuple[str, QFont, ColourName]] = [(centre.main, main, "text")]
         if centre.above and roomy:
-            lines.append((centre.above, Role.CAPTION, 600, "text_muted"))
-        lines.append((centre.main, Role.DISPLAY, 700, "text"))
-        below = centre.below if roomy else centre.below_short
-        if below:
-            lines.append((below, Role.SMALL, 400, "text_muted"))
-        fonts = [main if role is Role.DISPLAY else self._theme.font(role, weight) for _, role, weight, _ in lines]
-        heights = [QFontMetricsF(font).height() for font in fonts]
+            lines.insert(0, (centre.above, theme.font(Role.CAPTION, 600), "text_muted"))
+        if below := centre.below if roomy else centre.below_short:
+            lines.append((below, theme.font(Role.SMALL), "text_muted"))
+        heights = [QFontMetricsF(font).height() for _, font, _ in lines]
         top = self._ring.y - sum(heights) / 2
-        for (text, _, _, ink), font, height in zip(lines, fonts, heights, strict=True):
-            metrics = QFontMetricsF(font)
+        for (text, font, ink), height in zip(lines, heights, strict=True):
+            # A circle is narrower above and below its middle.
+            away = max(abs(top - self._ring.y), abs(top + height - self._ring.y))
+            room = 2 * sqrt(max(0.0, inside * inside - away * away))
             self._painter.setFont(font)
-            self._painter.setPen(self._theme.colour(ink))
-            shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
+            self._painter.setPen(theme.colour(ink))
+            shown = QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideRight, room)
             box = QRectF(self._ring.x - room / 2, top, room, height)
             self._painter.drawText(box, Qt.AlignmentFlag.AlignCenter, shown)
             top += height

@@ -78,12 +78,11 @@ class History:
             for one in samples
         )
 
-    def last(self, seconds: float | None, *, now_s: float, points: int) -> tuple[Sample, ...]:
-        """The samples of the last seconds (None: of all the time), thinned to about `points`."""
-        span = seconds if seconds is not None else self.length_s(now_s)
-        samples = self._recent if span <= RECENT_S else (*self._coarse, *self._unsettled)
-        since = now_s - span
-        return thin([one for one in samples if one.at_s >= since], every_s=span / points)
+    def last(self, seconds: float, *, now_s: float, points: int) -> tuple[Sample, ...]:
+        """The samples of the last seconds, thinned to about `points`."""
+        samples = self._recent if seconds <= RECENT_S else (*self._coarse, *self._unsettled)
+        since = now_s - seconds
+        return thin([one for one in samples if one.at_s >= since], every_s=seconds / points)
 
     def length_s(self, now_s: float) -> float:
         """How long the history reaches back, at least a minute."""
