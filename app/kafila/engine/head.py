@@ -21,7 +21,6 @@ from kafila.domain.snapshot import Pace
 from kafila.engine.meters import Circuits, HeadMeter
 from kafila.engine.ports import Sampled, Stage
 from kafila.engine.ring import CachedSequence, Circuit, RingRefusedError
-from kafila.protocol.frames import ActivationFrame
 
 log = logging.getLogger(__name__)
 
@@ -184,18 +183,16 @@ class Head:
         loop = asyncio.get_running_loop()
         began = loop.time()
         frame = await self._circuit.feed(sequence, ids, position)
-        back = loop.time()
         ask = writing.running.ask
         sampled = await self._stage.sample(frame, temperature=ask.temperature, top_p=ask.top_p)
         now = loop.time()
         if writing.tokens:
-            self._time(writing, frame, circuit_s=now - began, sample_s=now - back)
+            self._circuit.meter.also(sampled.span_us, now=now)
+            circuit_ms = (now - began) * 1e3
+            compute_ms = (sum(frame.spans_us) + sampled.span_us) / 1e3
+            for circuits in (writing.circuits, self._meter):
+                circuits.add(circuit_ms=circuit_ms, compute_ms=compute_ms)
         return sampled
-
-    def _time(self, writing: "_Writing", frame: ActivationFrame, *, circuit_s: float, sample_s: float) -> None:
-        compute_ms = sum(frame.spans_us) / 1e3 + sample_s * 1e3
-        writing.circuits.add(circuit_ms=circuit_s * 1e3, compute_ms=compute_ms)
-        self._meter.add(circuit_ms=circuit_s * 1e3, compute_ms=compute_ms)
 
     def _speak(self, running: _Running, writing: "_Writing", sampled: Sampled) -> None:
         now = asyncio.get_running_loop().time()

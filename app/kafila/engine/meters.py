@@ -22,6 +22,12 @@ class StageMeter:
         if rows == 1:
             self._decode_ms.append(span_us / 1e3)
 
+    def also(self, span_us: int, *, now: float) -> None:
+        """The head went on with the newest token: unembedding and sampling."""
+        self._spans.append((now, span_us / 1e6))
+        if self._decode_ms:
+            self._decode_ms[-1] += span_us / 1e3
+
     def busy(self, now: float) -> float:
         """Share of the last seconds spent computing, 0 to 1."""
         while self._spans and self._spans[0][0] < now - WINDOW_S:

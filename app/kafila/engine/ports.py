@@ -206,6 +206,11 @@ class Sampled(Protocol):
         """Whether the model ends its turn with it."""
         ...
 
+    @property
+    def span_us(self) -> int:
+        """Microseconds that unembedding and sampling took."""
+        ...
+
 
 class Stage(Protocol):
     """This computer's blocks, on the one thread that owns MLX."""

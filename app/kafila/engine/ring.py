@@ -103,7 +103,7 @@ class Circuit:
         """`links`: the successor's and the predecessor's; None in a ring of one."""
         self._stage = stage
         self._epoch, self._tiling = epoch, tiling
-        self._meter = meter
+        self.meter = meter
         self._links = links
         self._back: dict[RequestId, asyncio.Queue[Frame]] = {}
 
@@ -177,7 +177,7 @@ class Circuit:
             if isinstance(frame, RefusalFrame):
                 refused = True
                 break
-            self._meter.add(frame.spans_us[-1], rows=len(rows), now=asyncio.get_running_loop().time())
+            self.meter.add(frame.spans_us[-1], rows=len(rows), now=asyncio.get_running_loop().time())
             await self._send(frame, back)
             in_flight += 1
         for _ in range(in_flight):
