@@ -11,9 +11,7 @@ from kafila.protocol.probes import PROBE_BYTES, Ping, Pong, Probe, ProbeCodec, s
 ANNA, BELA = MemberId("00" * 8), MemberId("ff" * 8)
 KEY = bytes(range(32))
 TRANSACTIONS = st.integers(0, (1 << 64) - 1)
-PROBES = st.one_of(
-    st.builds(Ping, transaction=TRANSACTIONS), st.builds(Pong, transaction=TRANSACTIONS)
-)
+PROBES = st.one_of(st.builds(Ping, transaction=TRANSACTIONS), st.builds(Pong, transaction=TRANSACTIONS))
 
 
 def pair(key: bytes = KEY) -> tuple[ProbeCodec, ProbeCodec]:

@@ -62,9 +62,7 @@ def test_another_key_is_noticed(frame: ToRelay, key: bytes, other: bytes) -> Non
 
 
 @given(TO_RELAY, KEYS, st.data())
-def test_every_byte_of_the_head_is_authenticated(
-    frame: ToRelay, key: bytes, data: st.DataObject
-) -> None:
+def test_every_byte_of_the_head_is_authenticated(frame: ToRelay, key: bytes, data: st.DataObject) -> None:
     wire = bytearray(encode_to_relay(frame, key))
     size = 33 if isinstance(frame, RelayedFrame) else 25
     wire[data.draw(st.integers(1, size - 1))] ^= data.draw(st.integers(1, 255))
@@ -72,15 +70,11 @@ def test_every_byte_of_the_head_is_authenticated(
 
 
 def test_the_layout_is_as_documented() -> None:
-    wire = encode_to_relay(
-        RelayedFrame(source=1, counter=2, destination=3, payload=b"body"), bytes(32)
-    )
+    wire = encode_to_relay(RelayedFrame(source=1, counter=2, destination=3, payload=b"body"), bytes(32))
     assert wire[:25].hex() == "08" + "0000000000000001" + "0000000000000002" + "0000000000000003"
     assert wire[33:] == b"body"
     seated = SeatedFrame(slot=1, counter=2, observed=Address("127.0.0.1", 258))
-    assert encode_from_relay(seated).hex() == "0a" + "00" * 7 + "01" + "00" * 7 + "02" + (
-        "04" + "7f000001" + "0102"
-    )
+    assert encode_from_relay(seated).hex() == "0a" + "00" * 7 + "01" + "00" * 7 + "02" + ("04" + "7f000001" + "0102")
 
 
 @pytest.mark.parametrize(
