@@ -80,7 +80,6 @@ def test_forgetting_removes_the_file(tmp_path: Path) -> None:
 
 def test_without_a_folder_nothing_is_written() -> None:
     store = ConversationStore(None)
-    assert not store.keeps
     assert store.save(Conversation(id=FIRST)) is None
     assert store.load().conversations == ()
 

@@ -70,7 +70,6 @@ class Plot(QWidget):
         self._width = line_width
         self._axes = Axes(top=1.0, numbers=(), times=(), span_s=60.0)
         self._items: list[tuple[Any, Any]] = []
-        self._pointer_x: float | None = None
         self._view: Any = pg.PlotWidget(self, background=None)
         self._set_up()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)

@@ -6,7 +6,6 @@ from PySide6.QtCore import QPointF, QSize, Qt, QUrl
 from PySide6.QtGui import (
     QDesktopServices,
     QFont,
-    QFontMetricsF,
     QPainter,
     QPaintEvent,
     QResizeEvent,
@@ -280,9 +279,3 @@ def _dress_table(table: QTextTable, theme: Theme) -> None:
                 head.setFontWeight(QFont.Weight.DemiBold)
                 head.setProperty(QTextFormat.Property.FontPixelSize, theme.font(Role.SMALL).pixelSize())
                 cursor.mergeCharFormat(head)
-
-
-def text_width(text: str, font: QFont) -> float:
-    """How wide a plain text is where nothing breaks it."""
-    metrics = QFontMetricsF(font)
-    return max((metrics.horizontalAdvance(line) for line in text.split("\n")), default=0.0)

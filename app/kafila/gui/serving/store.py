@@ -69,11 +69,6 @@ class ConversationStore:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
 
-    @property
-    def keeps(self) -> bool:
-        """Whether conversations outlive the window."""
-        return self._folder is not None
-
     def load(self) -> Loaded:
         """Read all conversations."""
         if self._folder is None or not self._folder.is_dir():
