@@ -38,8 +38,10 @@ def run_demo(arguments: argparse.Namespace) -> int:
     """The demo ring; without a screen it says so and goes on without the window."""
     from kafila.cli.window import has_screen, run  # the window is optional here
 
-    if not arguments.headless and has_screen():
-        return run(arguments)
+    if not arguments.headless:
+        if has_screen():
+            return run(arguments)
+        print("There is no screen here, so the demo runs in the terminal.", file=sys.stderr)
     return _drive(arguments, _demo)
 
 

@@ -20,7 +20,7 @@ from kafila.domain.ids import ConversationId, MemberId, RequestId
 from kafila.domain.snapshot import Pace
 from kafila.engine.meters import Circuits, HeadMeter
 from kafila.engine.ports import Sampled, Stage
-from kafila.engine.ring import CachedSequence, Circuit, RingRefusedError
+from kafila.engine.ring import CachedSequence, Circuit, RingRefusedError, StoppedError
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +39,9 @@ class _Running:
     asker: MemberId
     ask: Ask
     asked_at: float
+    writing: "_Writing | None" = None
+    """None while it waits for its turn."""
     stopped: bool = False
-    begun: bool = False
 
 
 class Head:
@@ -87,17 +88,20 @@ class Head:
             await self._circuit.release(sequence)
 
     def stop(self, asker: MemberId, wanted: StopAnswer) -> None:
-        """Enough of an answer."""
+        """Enough of an answer: nothing more of it is said. What is in flight comes home unheard."""
         running = self._running.get((asker, wanted.conversation, wanted.answer))
-        if running is not None:
-            running.stopped = True
+        if running is None or running.stopped:
+            return
+        running.stopped = True
+        writing = running.writing or _Writing(running, (), reused=0)
+        self._say_done(running, writing, "stopped")
 
     async def answer(self, asker: MemberId, ask: Ask) -> None:
         """Answer one question; returns when the last of it was said and nothing is in flight."""
         key = (asker, ask.conversation, ask.answer)
         if key in self._running:
             return
-        if sum(not running.begun for running in self._running.values()) >= MAX_WAITING:
+        if sum(running.writing is None for running in self._running.values()) >= MAX_WAITING:
             self._fail(asker, ask, _TOO_MANY)
             return
         running = _Running(asker, ask, asyncio.get_running_loop().time())
@@ -106,6 +110,8 @@ class Head:
             await self._take_turn(running)
         except UserError as error:
             self._fail(asker, ask, error.problem)
+        except StoppedError:
+            log.info("an answer was stopped on its way")
         except RingRefusedError:
             log.warning("the ring refused a sequence from its start")
             self._fail(asker, ask, _REFUSED)
@@ -118,15 +124,16 @@ class Head:
         if self._slots.locked():
             self._tell_places()
         async with self._slots:
-            running.begun = True
+            running.writing = _Writing(running, (), reused=0)
             self._tell_places()
             sequence = self._sequence(running.asker, running.ask.conversation)
             async with sequence.lock:
-                await self._generate(running, sequence)
+                if not running.stopped:
+                    await self._generate(running, sequence)
         await self._forget_oldest()
 
     def _tell_places(self) -> None:
-        waiting = [running for running in self._running.values() if not running.begun]
+        waiting = [running for running in self._running.values() if running.writing is None and not running.stopped]
         for ahead, running in enumerate(waiting):
             ask = running.ask
             event = AnswerQueued(conversation=ask.conversation, answer=ask.answer, ahead=ahead + 1)
@@ -160,29 +167,29 @@ class Head:
         room = self._context - len(prompt)
         if room < 1:
             raise UserError(title=_TOO_LONG.title, advice=_TOO_LONG.advice)
-        writing = _Writing(running, prompt, reused=sequence.reusable(prompt))
+        writing = running.writing = _Writing(running, prompt, reused=sequence.reusable(prompt))
         await self._stage.begin_text(sequence.request)
         limit = min(ask.max_tokens, room)
-        finish = "stopped"
         ids = list(prompt)
         position = writing.reused
-        while not running.stopped:
+        finish = ""
+        while not finish and not running.stopped:
             sampled = await self._next(sequence, ids, position, writing)
             position = len(ids)
             ids.append(sampled.token_id)
-            self._speak(running, writing, sampled)
+            if not running.stopped:
+                self._speak(running, writing, sampled)
             if sampled.ended or len(writing.tokens) >= limit:
                 finish = "stop" if sampled.ended else "length"
-                break
-        await self._say_rest(running, sequence)
-        stats = writing.stats(asyncio.get_running_loop().time())
-        done = AnswerDone(conversation=ask.conversation, answer=ask.answer, finish=finish, stats=stats)
-        self._say(running.asker, done)
+        rest = await self._stage.end_text(sequence.request)
+        if not running.stopped:
+            self._say_text(running, rest)
+            self._say_done(running, writing, finish)
 
     async def _next(self, sequence: CachedSequence, ids: Sequence[int], position: int, writing: "_Writing") -> Sampled:
         loop = asyncio.get_running_loop()
         began = loop.time()
-        frame = await self._circuit.feed(sequence, ids, position)
+        frame = await self._circuit.feed(sequence, ids, position, lambda: writing.running.stopped)
         ask = writing.running.ask
         sampled = await self._stage.sample(frame, temperature=ask.temperature, top_p=ask.top_p)
         now = loop.time()
@@ -198,18 +205,18 @@ class Head:
         now = asyncio.get_running_loop().time()
         writing.add(sampled.token_id, now)
         self._meter.said(sampled.text, now)
-        if sampled.text:
-            ask = running.ask
-            text = AnswerText(conversation=ask.conversation, answer=ask.answer, text=sampled.text)
-            self._say(running.asker, text)
+        self._say_text(running, sampled.text)
 
-    async def _say_rest(self, running: _Running, sequence: CachedSequence) -> None:
-        """What was held back because it might have been half a character."""
-        rest = await self._stage.end_text(sequence.request)
-        if rest:
+    def _say_text(self, running: _Running, text: str) -> None:
+        if text:
             ask = running.ask
-            text = AnswerText(conversation=ask.conversation, answer=ask.answer, text=rest)
-            self._say(running.asker, text)
+            self._say(running.asker, AnswerText(conversation=ask.conversation, answer=ask.answer, text=text))
+
+    def _say_done(self, running: _Running, writing: "_Writing", finish: str) -> None:
+        ask = running.ask
+        stats = writing.stats(asyncio.get_running_loop().time())
+        done = AnswerDone(conversation=ask.conversation, answer=ask.answer, finish=finish, stats=stats)
+        self._say(running.asker, done)
 
     def _fail(self, asker: MemberId, ask: Ask, problem: Problem) -> None:
         failed = AnswerFailed(conversation=ask.conversation, answer=ask.answer, problem=problem)

@@ -8,7 +8,7 @@ head, which then starts the sequence anew.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kafila.domain.ids import RequestId
 from kafila.engine.meters import StageMeter
@@ -69,6 +69,13 @@ class RingRefusedError(Exception):
     """The ring refused a sequence even from its start: a bug, or members of different plans."""
 
 
+class StoppedError(Exception):
+    """Nobody waits for the sequence any more; nothing of it is in flight."""
+
+
+Stopped = Callable[[], bool]
+
+
 class CachedSequence:
     """Tokens whose keys and values lie in the caches of every stage."""
 
@@ -122,28 +129,33 @@ class Circuit:
             if waiting is not None and not isinstance(frame, ReleaseFrame):
                 waiting.put_nowait(frame)
 
-    async def feed(self, sequence: CachedSequence, ids: Sequence[int], position: int) -> ActivationFrame:
+    async def feed(
+        self, sequence: CachedSequence, ids: Sequence[int], position: int, stopped: Stopped = lambda: False
+    ) -> ActivationFrame:
         """Bring a sequence to exactly `ids`, of which `position` are believed to be cached.
 
         Returns the frame of the last token. Where a stage refuses, everything is fed from the
-        start; raises RingRefusedError where that is refused too. The caller holds the lock.
+        start; raises RingRefusedError where that is refused too, and StoppedError where it is
+        stopped between two chunks. The caller holds the lock.
         """
-        frame = await self._feed(sequence, ids, position)
+        frame = await self._feed(sequence, ids, position, stopped)
         if frame is None and position:
             log.info("sequence %d starts anew", sequence.request)
-            frame = await self._feed(sequence, ids, 0)
+            frame = await self._feed(sequence, ids, 0, stopped)
         if frame is None:
             raise RingRefusedError
         return frame
 
-    async def _feed(self, sequence: CachedSequence, ids: Sequence[int], position: int) -> ActivationFrame | None:
+    async def _feed(
+        self, sequence: CachedSequence, ids: Sequence[int], position: int, stopped: Stopped
+    ) -> ActivationFrame | None:
         """The last token's frame, or None where a stage refused; nothing is left in flight."""
         sequence.digests.rewind(position)
         sequence.digests.extend(ids[position:])
         del sequence.fed[position:]
         back = self._back[sequence.request] = asyncio.Queue()
         try:
-            frame = await self._send_chunks(sequence, ids, position, back)
+            frame = await self._send_chunks(sequence, ids, position, back, stopped)
         finally:
             del self._back[sequence.request]
         if frame is not None:
@@ -156,6 +168,7 @@ class Circuit:
         ids: Sequence[int],
         position: int,
         back: asyncio.Queue[Frame],
+        stopped: Stopped,
     ) -> ActivationFrame | None:
         newest: Frame | None = None
         refused = False
@@ -165,7 +178,7 @@ class Circuit:
             if in_flight == PREFILL_AHEAD:
                 newest, in_flight = await back.get(), in_flight - 1
                 refused = refused or isinstance(newest, RefusalFrame)
-            if refused:
+            if refused or stopped():
                 break
             frame = await self._stage.begin(
                 sequence.request,
@@ -183,6 +196,8 @@ class Circuit:
         for _ in range(in_flight):
             newest = await back.get()
             refused = refused or isinstance(newest, RefusalFrame)
+        if stopped():
+            raise StoppedError
         return newest if isinstance(newest, ActivationFrame) and not refused else None
 
     async def _send(self, frame: ActivationFrame, back: asyncio.Queue[Frame]) -> None:
