@@ -104,6 +104,7 @@ MISTAKES: list[tuple[str, str, str]] = [
     ("ipv6 = true", "ipv6 = 1", "Member “laptop”: “ipv6” has to be true or false"),
     ('lan = "home"', "lan = 1", "Member “desk”: “lan” has to be a text in quotes"),
     ('lan = "home"', "wifi = true", "Member “desk”: “wifi” is not a key that belongs here"),
+    ("context = 4096", "context = 1e12", "“context” cannot be above 1,073,741,824"),
     ("context = 4096", "context = 0", "“context” has to be a whole number from 1 on"),
     ("concurrency = 2", "people = 2", "“people” is not a key that belongs here"),
     ('["laptop", "desk"]', '["laptop"]', "Pair 1: “members” has to be a list of two ids"),

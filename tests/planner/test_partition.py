@@ -37,11 +37,11 @@ def test_a_probe_knows_what_filling_would_find(case: Case, bound: int) -> None:
     assert case.chain.probe(bound).feasible is (case.chain.fill(bound).division is not None)
 
 
-@given(case=any_case, bound=bounds, part=st.floats(0, 1))
-def test_nothing_changes_below_the_next_bound(case: Case, bound: int, part: float) -> None:
+@given(case=any_case, bound=bounds, part=st.integers(0, 1000))
+def test_nothing_changes_below_the_next_bound(case: Case, bound: int, part: int) -> None:
     def between(next_bound: int) -> int:
         assert next_bound > bound
-        return bound + int(max(0, min(next_bound, case.chain.longest) - 1 - bound) * part)
+        return bound + max(0, min(next_bound, case.chain.longest) - 1 - bound) * part // 1000
 
     filling, probe = case.chain.fill(bound), case.chain.probe(bound)
     assert case.chain.fill(between(filling.next_bound)).division == filling.division

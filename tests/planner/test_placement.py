@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafila.domain.plan import Objective, Plan
+from kafila.planner.partition import UniformChain
 from kafila.planner.placement import HighestRate, ShortestBottleneck
 from kafila.planner.plan import make_plan
 from planner.chains import Case, any_case, fitting, stages_of
@@ -27,6 +28,16 @@ def test_the_highest_rate_is_found(case: Case, hops: int, people: int) -> None:
     assert (goal.value(division), division.bottleneck, division.total) == best
     assert goal.reaches(case.chain, best[0])
     assert not goal.reaches(case.chain, best[0] - 1)
+
+
+def test_the_best_may_lie_between_two_bounds() -> None:
+    """Three blocks each: 17 and 12, so a circuit of 59; a longer stage of three people takes 60."""
+    chain = UniformChain(ticks=[3, 4], extras=[8, 0], limits=[5, 5], blocks=6)
+    goal = HighestRate(hop_ticks=30, concurrency=3)
+    division = goal.solve(chain)
+    assert division is not None
+    assert division.counts == (3, 3)
+    assert goal.value(division) == 59
 
 
 @given(case=any_case)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -217,11 +218,23 @@ def _make_member(number: int) -> Candidate:
 def _draw_timings(timings: Sequence[Timing]) -> list[str]:
     lines = [
         "Milliseconds to plan, comparisons and advice included. The order of the ring is exact up to",
-        "nine members; the division is exact always, and grows with members × blocks × heads.",
+        "nine members; the division is exact always. Growth: by how much the time grows for each",
+        "doubling of members × blocks, from one row to the next.",
         "",
-        f"{'members':>8}{'blocks':>8}{'equal blocks':>15}{'unequal blocks':>17}",
+        f"{'members':>8}{'blocks':>8}{'equal blocks':>15}{'growth':>9}{'unequal blocks':>17}{'growth':>9}",
     ]
-    return lines + [
-        f"{one.members:8}{one.blocks:8}{one.equal_blocks_ms:12.1f} ms{one.unequal_blocks_ms:14.1f} ms"
-        for one in timings
-    ]
+    for before, one in zip([None, *timings], timings, strict=False):
+        work = math.log2(one.members * one.blocks / (before.members * before.blocks)) if before else 0.0
+        equal = _growth(before and before.equal_blocks_ms, one.equal_blocks_ms, work)
+        unequal = _growth(before and before.unequal_blocks_ms, one.unequal_blocks_ms, work)
+        lines.append(
+            f"{one.members:8}{one.blocks:8}{one.equal_blocks_ms:12.1f} ms{equal:>9}"
+            f"{one.unequal_blocks_ms:14.1f} ms{unequal:>9}"
+        )
+    return lines
+
+
+def _growth(before_ms: float | None, after_ms: float, doublings: float) -> str:
+    if not before_ms or doublings <= 0:
+        return ""
+    return f"×{(after_ms / before_ms) ** (1 / doublings):.1f}"

@@ -71,7 +71,7 @@ def read_fleet(path: Path) -> Fleet:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        raise UserError(title=f"{path} cannot be read", advice="It has to be a text file in TOML") from None
+        raise UserError(title=f"{path} cannot be read", advice="It has to be a text file in TOML.") from None
     return parse_fleet(text)
 
 
@@ -142,7 +142,7 @@ def _draw_plan(fleet: Fleet, plan: Plan) -> list[str]:
     lines += [_draw_share(share, names[share.member].ljust(width), most) for share in plan.shares]
     lines.append("")
     lines += [_draw_edge(names, edge.from_member, edge.to_member, edge.predicted, edge.price_ms) for edge in plan.edges]
-    lines += ["", f"{'':22}{'slowest stage':>15}{'circuit':>12}{'tokens/s':>12}{'in use':>9}"]
+    lines += ["", f"{'':22}{'slowest stage':>15}{'circuit':>12}{'tokens/s, up to':>17}{'in use':>9}"]
     lines.append(_draw_figures("this plan", plan.figures))
     lines += [_draw_figures(name.replace("_", " "), figures) for name, figures in _baselines(plan)]
     lines += ["", plan.tier_reason]
@@ -173,7 +173,7 @@ def _draw_figures(name: str, figures: Figures) -> str:
     used = None if figures.utilisation is None else 100 * figures.utilisation
     return (
         f"{name.ljust(22)}{cell(figures.bottleneck_ms, '.2f', 12)} ms{cell(figures.circuit_ms, '.1f', 9)} ms"
-        f"{cell(figures.tokens_per_second, '.2f', 12)}{cell(used, '.0f', 7)} %"
+        f"{cell(figures.tokens_per_second, '.2f', 17)}{cell(used, '.0f', 7)} %"
         f"{'' if figures.fits else '  does not fit'}"
     )
 

@@ -18,8 +18,10 @@ from kafila.domain.ids import MemberId
 from kafila.domain.model import ModelSpec
 from kafila.planner.question import LONGEST_RTT_MS, SLOWEST_RATE, Candidate
 
-MOST_BLOCKS = 4096
+MOST_BLOCKS = 1024
 MOST_MEMBERS = 256
+MOST_CONTEXT = 1 << 30
+MOST_CONCURRENCY = 1 << 16
 _LARGEST = 1 << 63
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -39,8 +41,8 @@ class Fleet:
 def parse_fleet(text: str) -> Fleet:
     """Read a whole fleet file. Raises UserError."""
     top = _Table("", _load(text))
-    context = top.whole("context", least=1, default=4096)
-    concurrency = top.whole("concurrency", least=1, default=1)
+    context = top.whole("context", least=1, most=MOST_CONTEXT, default=4096)
+    concurrency = top.whole("concurrency", least=1, most=MOST_CONCURRENCY, default=1)
     spec = _read_model(top.table("model"))
     members = _read_members(top.tables("member"))
     pair_rtts = _read_pairs(top.tables("pair"), {one.member for one in members})
@@ -73,7 +75,7 @@ def _load(text: str) -> Mapping[str, object]:
 
 
 def _refuse(title: str) -> NoReturn:
-    raise UserError(title=title, advice="The format is in docs/planner.md")
+    raise UserError(title=title, advice="The format is in docs/planner.md.")
 
 
 def _read_model(table: "_Table") -> ModelSpec:
@@ -215,12 +217,15 @@ class _Table:
             self.refuse(key, f"has to be one of {', '.join(kind)}")
         return kind(value)
 
-    def whole(self, key: str, *, least: int, default: int | None = None) -> int:
+    def whole(self, key: str, *, least: int, most: int = _LARGEST, default: int | None = None) -> int:
         value = self._left.get(key)
         if value is None and default is not None:
             self.take(key)
             return default
-        return self._whole(key, self.take(key), least)
+        number = self._whole(key, self.take(key), least)
+        if number > most:
+            self.refuse(key, f"cannot be above {most:,}")
+        return number
 
     def wholes(self, key: str, *, least: int) -> int | tuple[int, ...]:
         value = self.take(key)
