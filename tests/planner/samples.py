@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 
-from kafila.domain.capability import Capability, Reachability
+from kafila.domain.capability import Capability, Filtering, Mapping, Reachability
 from kafila.domain.ids import MemberId
 from kafila.domain.model import ModelSpec
-from kafila.planner.question import Candidate
+from kafila.planner.question import Candidate, ask
+from kafila.planner.ring_order import Network, build_network
+
+OPEN = Reachability(mapping=Mapping.ENDPOINT_INDEPENDENT, filtering=Filtering.ENDPOINT_INDEPENDENT)
 
 
 def make_spec(
@@ -46,3 +49,15 @@ def make_member(
             reachability=Reachability(rendezvous_rtt_ms=0.0) if reach is None else reach,
         ),
     )
+
+
+def make_network(*reaches: Reachability, pair_rtts: dict[frozenset[MemberId], float] | None = None) -> Network:
+    members = [
+        Candidate(member=MemberId(f"m{place}"), name="", capability=Capability(room_bytes=1, reachability=reach))
+        for place, reach in enumerate(reaches)
+    ]
+    return build_network(ask(make_spec(), members, context=1, concurrency=1, pair_rtts=pair_rtts or {}))
+
+
+def at(rtt_ms: float | None, like: Reachability = OPEN) -> Reachability:
+    return Reachability(mapping=like.mapping, filtering=like.filtering, lan=like.lan, rendezvous_rtt_ms=rtt_ms)

@@ -9,9 +9,8 @@ from kafila.planner.plan import make_plan
 from kafila.planner.reachability import count_fewest_relays
 from kafila.planner.ring_heuristic import search_orders
 from kafila.planner.ring_order import find_exact_order
-from planner.samples import make_member, make_spec
+from planner.samples import at, make_member, make_network, make_spec
 from planner.strategies import reachabilities
-from planner.test_ring_order import at, make_network
 
 PERMISSIVE = Reachability(mapping=Mapping.ENDPOINT_INDEPENDENT, filtering=Filtering.ENDPOINT_INDEPENDENT)
 ORDINARY = Reachability(mapping=Mapping.ENDPOINT_INDEPENDENT, filtering=Filtering.ADDRESS_AND_PORT_DEPENDENT)

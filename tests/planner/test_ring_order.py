@@ -6,28 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafila.domain.capability import Capability, Filtering, Mapping, Reachability
+from kafila.domain.capability import Mapping, Reachability
 from kafila.domain.ids import MemberId
 from kafila.domain.plan import PathKind
-from kafila.planner.question import Candidate, ask
-from kafila.planner.ring_order import Network, build_network, find_exact_order, hops
+from kafila.planner.question import ask
+from kafila.planner.ring_order import build_network, find_exact_order, hops
 from planner.brute_force import Fleet
-from planner.samples import make_spec
+from planner.samples import OPEN, at, make_network
 from planner.strategies import fleets, reachabilities
-
-OPEN = Reachability(mapping=Mapping.ENDPOINT_INDEPENDENT, filtering=Filtering.ENDPOINT_INDEPENDENT)
-
-
-def make_network(*reaches: Reachability, pair_rtts: dict[frozenset[MemberId], float] | None = None) -> Network:
-    members = [
-        Candidate(member=MemberId(f"m{place}"), name="", capability=Capability(room_bytes=1, reachability=reach))
-        for place, reach in enumerate(reaches)
-    ]
-    return build_network(ask(make_spec(), members, context=1, concurrency=1, pair_rtts=pair_rtts or {}))
-
-
-def at(rtt_ms: float | None, like: Reachability = OPEN) -> Reachability:
-    return Reachability(mapping=like.mapping, filtering=like.filtering, lan=like.lan, rendezvous_rtt_ms=rtt_ms)
 
 
 @settings(max_examples=60)
