@@ -64,7 +64,7 @@ def add_parser(
     )
     planner.add_argument("--scale", action="store_true", help="how long planning takes as fleets grow")
     planner.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    planner.set_defaults(module="kafila.cli.bench", function="run_planner")
+    planner.set_defaults(run=run_planner)
 
 
 def run_planner(arguments: argparse.Namespace) -> int:

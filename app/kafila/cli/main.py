@@ -9,9 +9,9 @@ import asyncio
 import logging
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
 
 from kafila import __version__
+from kafila.cli import bench, plan
 from kafila.domain.errors import UserError
 
 Run = Callable[[argparse.Namespace], int]
@@ -20,15 +20,14 @@ Run = Callable[[argparse.Namespace], int]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; nothing that goes wrong reaches a person as a traceback."""
     arguments = _parser().parse_args(argv)
+    run_command: Run = arguments.run
     logging.basicConfig(
         level=logging.INFO if arguments.verbose else logging.ERROR,
         format="%(asctime)s %(levelname)s %(name)s %(message)s",
         stream=sys.stderr,
     )
-    # MLX's thread may still be busy when the window closes; its own executor ends it cleanly.
-    run: Run = getattr(import_module(arguments.module), arguments.function)
     try:
-        return run(arguments)
+        return run_command(arguments)
     except UserError as error:
         print(error.problem.sentence(), file=sys.stderr)
         return 1
@@ -38,6 +37,45 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _crash(group)
     except Exception as error:  # noqa: BLE001  # the outermost place: a person reads a sentence
         return _crash(error)
+
+
+# Each command is imported when it is given: Qt only for the window, MLX only for an engine.
+
+
+def _window(arguments: argparse.Namespace) -> int:
+    from kafila.cli.window import run
+
+    return run(arguments)
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    from kafila.cli.terminal import run_demo
+
+    return run_demo(arguments)
+
+
+def _host(arguments: argparse.Namespace) -> int:
+    from kafila.cli.terminal import run_host
+
+    return run_host(arguments)
+
+
+def _join(arguments: argparse.Namespace) -> int:
+    from kafila.cli.terminal import run_join
+
+    return run_join(arguments)
+
+
+def _rendezvous(arguments: argparse.Namespace) -> int:
+    from kafila.cli.rendezvous import run
+
+    return run(arguments)
+
+
+def _engine(arguments: argparse.Namespace) -> int:
+    from kafila.cli.engine_process import run
+
+    return run(arguments)
 
 
 def _crash(error: BaseException) -> int:
@@ -56,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Without a command, Kafila opens its window.",
     )
     parser.add_argument("--version", action="version", version=f"kafila {__version__}")
-    parser.set_defaults(module="kafila.cli.window", function="run", verbose=False, profile=None)
+    parser.set_defaults(run=_window, verbose=False, profile=None)
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--verbose", action="store_true", help="say on stderr what happens inside")
     profile = argparse.ArgumentParser(add_help=False)
@@ -64,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="kafila")
 
     window = commands.add_parser("window", parents=[common, profile], help="open the window (the default)")
-    window.set_defaults(module="kafila.cli.window", function="run")
+    window.set_defaults(run=_window)
 
     demo = commands.add_parser(
         "demo",
@@ -75,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--headless", action="store_true", help="without the window")
     demo.add_argument("--members", type=_count, default=3, metavar="N", help="engines in the ring (3)")
     _add_generation(demo, default_prompt="What is the capital of France?")
-    demo.set_defaults(module="kafila.cli.terminal", function="run_demo")
+    demo.set_defaults(run=_demo)
 
     host = commands.add_parser(
         "host",
@@ -91,7 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     host.add_argument("--concurrency", type=_count, default=1, metavar="C", help="conversations at once (1)")
     _add_network(host)
     _add_generation(host, default_prompt=None)
-    host.set_defaults(module="kafila.cli.terminal", function="run_host")
+    host.set_defaults(run=_host)
 
     join = commands.add_parser(
         "join",
@@ -102,7 +140,7 @@ def _parser() -> argparse.ArgumentParser:
     join.add_argument("--name", help="what this computer is called in the session")
     _add_network(join)
     join.add_argument("--json", action="store_true", help="one JSON object a line on stdout")
-    join.set_defaults(module="kafila.cli.terminal", function="run_join")
+    join.set_defaults(run=_join)
 
     rendezvous = commands.add_parser(
         "rendezvous",
@@ -111,14 +149,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     rendezvous.add_argument("--listen", action="append", metavar="HOST:PORT", help="repeat for more addresses")
     rendezvous.add_argument("--json", action="store_true", help="one JSON object a line on stdout")
-    rendezvous.set_defaults(module="kafila.cli.rendezvous", function="run")
+    rendezvous.set_defaults(run=_rendezvous)
 
-    import_module("kafila.cli.plan").add_parser(commands, parents=[common])
-    import_module("kafila.cli.bench").add_parser(commands, parents=[common])
+    plan.add_parser(commands, parents=[common])
+    bench.add_parser(commands, parents=[common])
 
     engine = commands.add_parser("engine", parents=[common, profile])
     engine.add_argument("--ephemeral", action="store_true", help=argparse.SUPPRESS)
-    engine.set_defaults(module="kafila.cli.engine_process", function="run")
+    engine.set_defaults(run=_engine)
     return parser
 
 

@@ -40,7 +40,7 @@ def add_parser(
         help="most tokens a second (fastest), or the shortest slowest stage (balanced)",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    parser.set_defaults(module="kafila.cli.plan", function="run")
+    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
