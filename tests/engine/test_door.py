@@ -15,8 +15,9 @@ from kafila.assets import asset
 from kafila.domain.capability import Machine
 from kafila.domain.errors import UserError
 from kafila.domain.ids import MemberId, SessionId
-from kafila.engine.door import Entry, HostDoor, Knocker, Sign
+from kafila.engine.door import HostDoor, Sign
 from kafila.engine.events import DoorStep, Event, Guest, GuestCame, GuestGone, Invitation, InvitationChanged
+from kafila.engine.knock import Entry, Knocker
 from kafila.engine.ports import Announcement, Link
 from kafila.network.identity import DeviceIdentity
 from kafila.network.rendezvous_client import RendezvousClient

@@ -15,7 +15,7 @@ from kafila.domain.errors import PeerError, UserError
 from kafila.domain.ids import MemberId, SessionId
 from kafila.domain.snapshot import ThisComputer
 from kafila.engine.companions import Companions
-from kafila.engine.door import HostDoor, Knocker, Sign
+from kafila.engine.door import HostDoor, Sign
 from kafila.engine.events import (
     CompanionEnded,
     Event,
@@ -27,6 +27,7 @@ from kafila.engine.events import (
     OpenSession,
     Welcomed,
 )
+from kafila.engine.knock import Knocker
 from kafila.engine.ports import Endpoint, Link
 from kafila.engine.stage_work import StageWork
 from kafila.protocol.control import (
