@@ -213,7 +213,8 @@ class FormingPage(Page):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         """The names of the steps stand above the lights only where the rows lie flat."""
         super().resizeEvent(event)
-        self._names.setVisible(self.list.width() >= self.theme.px(TURN_BELOW))
+        margins = self.theme.px(80 if event.size().width() >= self.theme.px(900) else 48)
+        self._names.setVisible(event.size().width() - margins >= self.theme.px(TURN_BELOW))
 
     def _stop(self) -> None:
         forming = self._forming

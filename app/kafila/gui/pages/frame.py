@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QSizePolicy, QVBo
 from kafila.domain.commands import Command
 from kafila.gui.theme import Icon, Role, Theme
 from kafila.gui.widgets import IconButton, Text, Tone, column
-from kafila.gui.widgets.layouts import Centred, Scroll
+from kafila.gui.widgets.layouts import Centred, Scroll, flow
 from kafila.gui.widgets.lights import WizardSteps
 
 Send = Callable[[Command], None]
@@ -24,7 +24,12 @@ START_LEAST = 180
 
 
 class Bar(QFrame):
-    """The head or foot of a page: things at its start, things at its end."""
+    """The head or foot of a page: things at its start, things at its end.
+
+    `turned` with whether they stand below one another.
+    """
+
+    turned = Signal(bool)
 
     def __init__(self, theme: Theme, surface: str, height: int) -> None:
         super().__init__()
@@ -32,17 +37,16 @@ class Bar(QFrame):
         self._height = height
         self._spare: list[QWidget] = []
         self.setProperty("surface", surface)
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         inner = QWidget()
         self._layout = QBoxLayout(QBoxLayout.Direction.LeftToRight, inner)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(theme.px(12))
         self._start = QHBoxLayout()
         self._start.setSpacing(theme.px(14))
-        self._end = QHBoxLayout()
-        self._end.setSpacing(theme.px(16))
+        self._ending = flow(theme, gap=16)
         self._layout.addLayout(self._start, 1)
-        self._layout.addLayout(self._end)
+        self._layout.addWidget(self._ending, 0, Qt.AlignmentFlag.AlignVCenter)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         middle = Qt.AlignmentFlag.AlignVCenter
@@ -56,7 +60,9 @@ class Bar(QFrame):
 
     def add_end(self, widget: QWidget, *, spare: bool = False) -> None:
         """Put something after what is at the end. `spare`: left out where there is no room."""
-        self._end.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
+        layout = self._ending.layout()
+        if layout is not None:
+            layout.addWidget(widget)
         if spare:
             self._spare.append(widget)
 
@@ -70,9 +76,11 @@ class Bar(QFrame):
         room = self.width() - self._theme.px(80)
         for widget in self._spare:
             widget.setVisible(room >= self._theme.px(SPARE_FROM))
-        needed = self._end.sizeHint().width() + self._theme.px(START_LEAST)
+        needed = self._ending.sizeHint().width() + self._theme.px(START_LEAST)
         kinds = QBoxLayout.Direction
-        self._layout.setDirection(kinds.LeftToRight if self._spare or needed <= room else kinds.TopToBottom)
+        upright = not self._spare and needed > room
+        self._layout.setDirection(kinds.TopToBottom if upright else kinds.LeftToRight)
+        self.turned.emit(upright)
 
     def _restyle(self) -> None:
         self.setMinimumHeight(self._theme.px(self._height))
@@ -102,7 +110,9 @@ class Page(QWidget):
             self.head.add_start(self.steps, 1)
         else:
             self.head.add_start(self.heading, 1)
+        self._second = True
         self.foot = Bar(theme, "foot", FOOT)
+        self.foot.turned.connect(self._foot_turned)
         self.summary = Text(theme, "", Role.STRONG, wrap=True)
         self.summary_second = Text(theme, "", Role.SMALL, Tone.MUTED, wrap=True)
         holder = QWidget()
@@ -119,6 +129,10 @@ class Page(QWidget):
         self._layout.addWidget(Scroll(Centred(self.theme, content, most, top=top, bottom=24)), 1)
         self._layout.addWidget(self.foot)
 
+    def _foot_turned(self, upright: bool) -> None:  # noqa: FBT001 - Qt gives it by position
+        """Where the foot is high already, only its first line stays."""
+        self.summary_second.setVisible(self._second and not (upright and not self.summary.isHidden()))
+
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
         """Esc goes back, where there is a way back."""
         if event.key() == Qt.Key.Key_Escape and not self.back_button.isHidden():
@@ -131,5 +145,5 @@ class Page(QWidget):
         self.summary.set_text(first)
         self.summary.setVisible(bool(first))
         self.summary_second.set_text(second)
-        self.summary_second.setVisible(bool(second))
+        self._second = bool(second)
         self.foot.fit()

@@ -23,6 +23,8 @@ class Answer:
     title: str
     why: str
     steps: Sequence[tuple[str, str]]
+    heading: str = ""
+    """Instead of "What you can do"."""
 
 
 class HelpPage(SidedPage):
@@ -52,6 +54,7 @@ class HelpPage(SidedPage):
     def _how(self) -> Answer:
         return Answer(
             title=self.tr("Your computers form a ring"),
+            heading=self.tr("How it goes"),
             why=self.tr(
                 "A large model does not fit into one computer. Kafila gives each computer some of its parts. "
                 "Every word travels once around the ring, and each computer works on it for a moment."
@@ -178,7 +181,7 @@ class HelpPage(SidedPage):
         return stack(
             Text(theme, answer.title, Role.TITLE, wrap=True),
             Text(theme, answer.why, Role.LEAD, Tone.MUTED, wrap=True),
-            6, Text(theme, self.tr("What you can do"), Role.SUBHEADING), card, spacing=12,
+            6, Text(theme, answer.heading or self.tr("What you can do"), Role.SUBHEADING), card, spacing=12,
         )  # fmt: skip
 
     def _report_topic(self) -> QWidget:

@@ -77,7 +77,7 @@ class ConversationsPage(Page):
         self._group.buttonToggled.connect(self._update)
         self.cancel = Button(theme, self.tr("Cancel"), Kind.QUIET)
         self.cancel.clicked.connect(self.cancelled)
-        self.head.add_end(self.cancel)
+        self.head.add_end(self.cancel, spare=True)
         self.problem = Notice(theme, NoticeKind.LOST)
         self.problem.hide()
         self.lengths = CardGrid(theme, 210)

@@ -44,7 +44,7 @@ class ModelPage(Page):
         self._group.buttonToggled.connect(self._update)
         self.cancel = Button(theme, self.tr("Cancel"), Kind.QUIET)
         self.cancel.clicked.connect(self.cancelled)
-        self.head.add_end(self.cancel)
+        self.head.add_end(self.cancel, spare=True)
         self.room = Text(theme, "", tone=Tone.MUTED, wrap=True)
         self.tabs = Segments(theme, self.tr("Where from"), (self.tr("Suggested"), self.tr("My folder")))
         self.tabs.chosen.connect(self._show_tab)

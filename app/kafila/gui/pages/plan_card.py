@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from kafila.domain.capability import Machine
@@ -13,7 +14,7 @@ from kafila.gui.theme import Icon, Role, Theme
 from kafila.gui.widgets import Card, IconLabel, Line, Pill, PillKind, Text, Tile, Tone, column, row
 from kafila.gui.widgets.cards import Dot
 from kafila.gui.widgets.details import Details, Facts
-from kafila.gui.widgets.layouts import stack
+from kafila.gui.widgets.layouts import Columns, stack
 from kafila.gui.widgets.lights import MovingLights
 from kafila.gui.widgets.meters import ShareBar
 from kafila.gui.widgets.plan_ring import Disc, PlanRing
@@ -35,6 +36,8 @@ class ShareLine(QWidget):
         self._bar = ShareBar(theme)
         first = row(self._dot, self._name, self._parts)
         first.setStretch(1, 1)
+        self._room.setMinimumWidth(theme.px(84))
+        self._room.setAlignment(Qt.AlignmentFlag.AlignTrailing | Qt.AlignmentFlag.AlignVCenter)
         second = row(self._bar, self._room, spacing=12)
         second.setStretch(0, 1)
         second.setContentsMargins(theme.px(18), 0, 0, 0)
@@ -75,19 +78,22 @@ class PlanView(QWidget):
         self._advice = Text(theme, "", Role.SMALL, Tone.MUTED, wrap=True)
         self._advice_block = stack(Line(), self._advice_heading(), self._advice, spacing=theme.px(10))
         self._facts = Facts(theme)
-        self._details = Details(theme, self.tr("Details: order, connections, other divisions"), self._facts)
+        self._details = Details(theme, self.tr("Details: order, connections"), self._facts)
         speed = row(self.speed, self._unit, 1, spacing=8)
-        heading = row(Text(theme, self.tr("Who holds what"), Role.SMALL, weight=600), 1, self._parts)
-        who = row(self._ring, self._holder, spacing=theme.px(14))
-        who.setStretch(1, 1)
+        heading = Columns(theme, 300, gap=4)
+        heading.add(Text(theme, self.tr("Who holds what"), Role.SMALL, weight=600), 1)
+        heading.add(self._parts, 0)
+        who = Columns(theme, 320, gap=14, upright=Qt.AlignmentFlag.AlignVCenter)
+        who.add(self._ring, 0)
+        who.add(self._holder, 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.px(10))
         top = column(speed, self._speed_second, spacing=0)
         layout.addLayout(top)
         layout.addWidget(Line())
-        layout.addLayout(heading)
-        layout.addLayout(who)
+        layout.addWidget(heading)
+        layout.addWidget(who)
         layout.addWidget(self._advice_block)
         layout.addWidget(self._details)
 

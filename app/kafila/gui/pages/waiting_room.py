@@ -39,7 +39,7 @@ from kafila.gui.widgets.notice import Asking, Notice, NoticeKind
 from kafila.gui.widgets.rows import Row, RowList
 
 PILL_WIDTH = 96
-MENU_WIDTH = 28
+MENU_WIDTH = 30
 """What the menus of the other rows take."""
 
 
@@ -244,7 +244,8 @@ class WaitingRoomPage(Page):
         self.waiting.say(fill(words, who=who))
 
     def _show_people(self, room: WaitingRoom, me: MemberId) -> None:
-        members = {f"in:{member.member}": member for member in room.members}
+        role = "host" if room.is_host else "guest"
+        members = {f"{role}:{member.member}": member for member in room.members}
         newcomers = {f"ask:{guest.member}:{' '.join(guest.phrase)}": guest for guest in room.newcomers}
 
         def make(key: str) -> Row:
@@ -255,7 +256,9 @@ class WaitingRoomPage(Page):
                 words = self.tr("More about {machine}").format(machine=members[key].machine.name)
                 made.add_menu(words, ((self.tr("Remove…"), lambda key=key: self._ask_remove(key)),))
             elif room.is_host:
-                made.end.addSpacing(self.theme.px(MENU_WIDTH))
+                instead = QWidget()
+                instead.setFixedWidth(self.theme.px(MENU_WIDTH))
+                made.end.addWidget(instead)
             return made
 
         self.list.show_keys((*members, *newcomers), make)
@@ -299,7 +302,7 @@ class WaitingRoomPage(Page):
         self.summarise(first, " · ".join((room.model, length, people)))
 
     def _ask_remove(self, key: str) -> None:
-        member = MemberId(key.removeprefix("in:"))
+        member = MemberId(key.removeprefix("host:"))
         room = self._room
         machine = next((entry.machine for entry in room.members if entry.member == member), None) if room else None
         if machine is None:

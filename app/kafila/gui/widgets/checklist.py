@@ -60,14 +60,15 @@ class _Step(QWidget):
     def __init__(self, theme: Theme, name: str) -> None:
         super().__init__()
         self._theme = theme
-        self.name = Text(theme, name, weight=500)
-        self.second = Text(theme, "", Role.SMALL, Tone.MUTED)
+        self.name = Text(theme, name, weight=500, wrap=True)
+        self.second = Text(theme, "", Role.SMALL, Tone.MUTED, wrap=True)
         self._mark = _Mark(theme)
         words = QVBoxLayout()
         words.setSpacing(0)
         words.addWidget(self.name)
         words.addWidget(self.second)
-        line = row(self._mark, words, 1, spacing=theme.px(14))
+        line = row(self._mark, words, spacing=theme.px(14))
+        line.setStretch(1, 1)
         self.setLayout(line)
 
     def show_step(self, place: int, second: str) -> None:
@@ -78,7 +79,7 @@ class _Step(QWidget):
         self.second.set_text(second)
         self.second.setVisible(bool(second))
         state = self.tr("done") if place < 0 else self.tr("now") if place == 0 else self.tr("later")
-        self.setAccessibleName(f"{self.name.text()}, {state}. {second}")
+        self.setAccessibleName(f"{self.name.words()}, {state}. {second}")
 
 
 class Checklist(QWidget):

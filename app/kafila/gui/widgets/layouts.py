@@ -163,22 +163,36 @@ class Flow(QLayout):
         self._place(rect, move=True)
 
     def _place(self, rect: QRect, *, move: bool) -> int:
-        gap = self._theme.px(self._gap)
-        x, y, line = rect.left(), rect.top(), 0
-        holder = self.parentWidget()
-        rtl = holder is not None and holder.layoutDirection() is Qt.LayoutDirection.RightToLeft
+        y = rect.top()
+        for line in self._lines(rect.width()):
+            height = max(size.height() for _, size in line)
+            if move:
+                self._place_line(line, rect, y, height)
+            y += height + self._theme.px(self._gap)
+        return max(y - self._theme.px(self._gap) - rect.top(), 0)
+
+    def _lines(self, width: int) -> list[list[tuple[QLayoutItem, QSize]]]:
+        lines: list[list[tuple[QLayoutItem, QSize]]] = []
+        used = width + 1
         for item in self._entries:
             if item.isEmpty():
                 continue
-            size = item.sizeHint().boundedTo(QSize(max(rect.width(), 1), 1 << 20))
-            if x > rect.left() and x + size.width() > rect.right() + 1:
-                x, y, line = rect.left(), y + line + gap, 0
-            if move:
-                left = rect.left() + rect.right() + 1 - x - size.width() if rtl else x
-                item.setGeometry(QRect(QPoint(left, y), size))
-            x += size.width() + gap
-            line = max(line, size.height())
-        return y + line - rect.top()
+            size = item.sizeHint().boundedTo(QSize(max(width, 1), 1 << 20))
+            if used + size.width() > width:
+                lines.append([])
+                used = 0
+            lines[-1].append((item, size))
+            used += size.width() + self._theme.px(self._gap)
+        return lines
+
+    def _place_line(self, line: list[tuple[QLayoutItem, QSize]], rect: QRect, y: int, height: int) -> None:
+        holder = self.parentWidget()
+        rtl = holder is not None and holder.layoutDirection() is Qt.LayoutDirection.RightToLeft
+        x = rect.left()
+        for item, size in line:
+            left = rect.left() + rect.right() + 1 - x - size.width() if rtl else x
+            item.setGeometry(QRect(QPoint(left, y + (height - size.height()) // 2), size))
+            x += size.width() + self._theme.px(self._gap)
 
 
 def flow(theme: Theme, *widgets: QWidget, gap: int = 8) -> QWidget:

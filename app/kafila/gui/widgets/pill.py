@@ -13,7 +13,7 @@ HEIGHT = 24
 ICON = 14
 SIDE = 10
 GAP = 6
-LEAST = 64
+LEAST = 56
 
 
 class PillKind(StrEnum):
