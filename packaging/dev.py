@@ -64,7 +64,13 @@ LIBRARIES = {
     "libzstd.so.1": "libzstd1",
 }
 # What the tests start besides.
-TEST_PROGRAMS = {"Xvfb": "xvfb"}
+TEST_PROGRAMS = {
+    "Xvfb": "xvfb",
+    "ip": "iproute2",
+    "nft": "nftables",
+    "conntrack": "conntrack",
+    "turnserver": "coturn",
+}
 
 # All run, even after one has failed. pytest comes after them, so that its own summary ends the output.
 CHECKS = (
@@ -218,7 +224,9 @@ def missing_packages(*, with_tools: bool) -> list[str]:
         return []
     missing = [package for library, package in LIBRARIES.items() if not loads(library)]
     if with_tools:
-        missing += [package for program, package in TEST_PROGRAMS.items() if not shutil.which(program)]
+        # Debian keeps some where only root's PATH leads.
+        path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+        missing += [package for program, package in TEST_PROGRAMS.items() if not shutil.which(program, path=path)]
     return missing
 
 

@@ -4,6 +4,7 @@ import ipaddress
 import os
 import socket
 import sys
+from pathlib import Path
 from typing import cast
 
 from hypothesis import settings
@@ -15,6 +16,10 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 settings.register_profile("desk", deadline=None)
 if "CI" not in os.environ:
     settings.load_profile("desk")
+
+# A network of the tests' own, made by tests/natlab, leads nowhere else.
+_NETWORK = Path("/proc/thread-self/ns/net")
+_OUR_NETWORK = _NETWORK.readlink() if _NETWORK.exists() else None
 
 # Where neighbours find each other by mDNS; tests do that on the loopback interface.
 _MDNS = {"224.0.0.251", "ff02::fb"}
@@ -34,7 +39,7 @@ def _refuse_other_machines(event: str, arguments: tuple[object, ...]) -> None:
         is_here = host in _MDNS or ipaddress.ip_address(host).is_loopback
     except ValueError:
         is_here = host in {"localhost", ""}
-    if not is_here:
+    if not is_here and (_OUR_NETWORK is None or _NETWORK.readlink() == _OUR_NETWORK):
         message = f"a test talks to this machine only, and this one tried {host}"
         raise RuntimeError(message)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import product
 
+import msgspec
 import pytest
 from hypothesis import given
 
@@ -17,6 +18,10 @@ ORDINARY = Reachability(mapping=Mapping.ENDPOINT_INDEPENDENT, filtering=Filterin
 RESTRICTIVE = Reachability(mapping=Mapping.ENDPOINT_DEPENDENT, filtering=Filtering.ENDPOINT_INDEPENDENT)
 BLOCKED = Reachability(mapping=Mapping.UDP_BLOCKED)
 UNKNOWN = Reachability()
+
+
+def _behind_carrier(*, hairpin: bool | None) -> Reachability:
+    return msgspec.structs.replace(ORDINARY, public_host="198.51.100.7", hairpin=hairpin)
 
 
 @given(one=reachabilities, other=reachabilities)
@@ -45,6 +50,11 @@ def test_predictions_are_the_tables(one: Reachability, other: Reachability) -> N
         (Reachability(ipv6=True, mapping=Mapping.UDP_BLOCKED), Reachability(ipv6=True), False),
         (Reachability(port_mapping=True), RESTRICTIVE, True),
         (Reachability(port_mapping=True, mapping=Mapping.UDP_BLOCKED), ORDINARY, False),
+        # Behind one carrier, at one public address, everything has to turn round at the carrier's router.
+        (_behind_carrier(hairpin=True), _behind_carrier(hairpin=True), True),
+        (_behind_carrier(hairpin=True), _behind_carrier(hairpin=False), False),
+        (_behind_carrier(hairpin=None), _behind_carrier(hairpin=None), False),
+        (_behind_carrier(hairpin=False), ORDINARY, True),
     ],
 )
 def test_each_rule_of_the_table(one: Reachability, other: Reachability, *, direct: bool) -> None:

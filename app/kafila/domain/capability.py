@@ -30,9 +30,17 @@ class Reachability(msgspec.Struct, frozen=True, kw_only=True):
     filtering: Filtering = Filtering.UNKNOWN
     lan: str | None = None
     """Members with the same value share a LAN."""
-    ipv6: bool = False
-    port_mapping: bool = False
+    public_host: str | None = None
+    """The IPv4 address that the computer appears from."""
+    hairpin: bool | None = None
+    """Whether two computers behind the same router meet at their public addresses."""
+    ipv6: bool | None = None
+    port_mapping: bool | None = None
     rendezvous_rtt_ms: float | None = None
+    rendezvous_spread_ms: float | None = None
+    """How much longer the way to the rendezvous and back may well take."""
+    mtu_bytes: int | None = None
+    """The largest packet known to get out in one piece."""
 
 
 class MachineKind(StrEnum):

@@ -14,7 +14,8 @@ from kafila.protocol.links import Address
 MAGIC_COOKIE = 0x2112A442.to_bytes(4, "big")
 
 _CHANGE_IP, _CHANGE_PORT = 4, 2
-_MAX_REQUEST_BYTES = 548
+_MAX_REQUEST_BYTES = 1500
+"""Requests may be padded, to find out what fits through a path; answers never are."""
 
 
 class Grid(msgspec.Struct, frozen=True, kw_only=True):

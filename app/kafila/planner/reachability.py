@@ -46,15 +46,22 @@ def predict_path(one: Reachability, other: Reachability) -> PathKind:
         return PathKind.RELAYED
     if one.ipv6 and other.ipv6:
         return PathKind.DIRECT
+    if _share_address(one, other) and not (one.hairpin and other.hairpin):
+        return PathKind.RELAYED
     if NatClass.RESTRICTIVE in classes and NatClass.PERMISSIVE not in classes:
         return PathKind.RELAYED
     return PathKind.DIRECT
 
 
+def _share_address(one: Reachability, other: Reachability) -> bool:
+    """Whether both are behind one router, such as a carrier's; what goes to its outside has to turn round there."""
+    return one.public_host is not None and one.public_host == other.public_host
+
+
 def count_fewest_relays(*, permissive: int, ordinary: int, restrictive: int) -> int:
     """The fewest relayed edges of any ring of two or more members of these classes.
 
-    Holds where nobody's UDP is blocked and no two share a LAN or IPv6. Restrictive members need a
+    Holds where nobody's UDP is blocked and no two share a LAN, a public address or IPv6. Restrictive members need a
     permissive one on both sides; where ordinary members are present too, the chain in which the
     two alternate must also end in permissive ones, hence one more.
     """
