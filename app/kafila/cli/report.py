@@ -50,6 +50,7 @@ class Reporter:
         self._names: dict[MemberId, str] = {}
         self._paths: dict[tuple[MemberId, MemberId], str] = {}
         self._away: set[MemberId] = set()
+        self._knocked: set[tuple[str, ...]] = set()
 
     # Saying ----------------------------------------------------------------------------------------
 
@@ -112,6 +113,7 @@ class Reporter:
             self.tell(f"Invitation link: {room.link}")
         for newcomer in room.newcomers:
             self._newcomer(newcomer)
+        self._knocked &= {newcomer.phrase for newcomer in room.newcomers}
         for member in room.members:
             self._names[member.member] = member.machine.name
             self._state(member.member, "measured" if member.capability else "admitted")
@@ -120,7 +122,10 @@ class Reporter:
 
     def _newcomer(self, newcomer: Newcomer) -> None:
         self._names[newcomer.member] = newcomer.machine.name
-        if self._states.get(newcomer.member) != "asks":
+        # The words are others each time that the same computer asks.
+        if newcomer.phrase not in self._knocked:
+            self._knocked.add(newcomer.phrase)
+            self._states.pop(newcomer.member, None)
             self._state(newcomer.member, "asks")
             self.tell(f"{newcomer.machine.name} asks to join. Check the words with them: {' '.join(newcomer.phrase)}")
 

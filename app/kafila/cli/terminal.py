@@ -9,15 +9,14 @@ import sys
 from collections.abc import Callable, Coroutine
 
 from kafila.cli.compose import open_world
+from kafila.cli.doorkeeper import Doorkeeper
 from kafila.cli.report import Reporter, answer_object
 from kafila.domain.chat import AnswerDone, AnswerFailed, AnswerText, ChatEvent
 from kafila.domain.commands import (
     Admission,
-    Admit,
     Ask,
     ChatMessage,
     Command,
-    Decline,
     HostSession,
     JoinSession,
     Rename,
@@ -26,7 +25,7 @@ from kafila.domain.commands import (
 from kafila.domain.errors import Problem, UserError
 from kafila.domain.ids import ConversationId
 from kafila.domain.plan import Refusal
-from kafila.domain.snapshot import Ended, Idle, Newcomer, Serving, Snapshot, WaitingRoom
+from kafila.domain.snapshot import Ended, Idle, Serving, Snapshot, WaitingRoom
 from kafila.domain.wire import Output
 from kafila.engine.engine import Engine
 from kafila.engine.process import claim_stdout
@@ -92,12 +91,16 @@ class Terminal:
             raise SessionOverError(EXIT_FAILED)
         return self._newest.session
 
-    async def until_serving(self, doorkeeper: "_Doorkeeper | None" = None) -> None:
-        """Wait for the ring. Raises SessionOverError, or UserError, where it does not come."""
+    async def until_serving(self, members: int, doorkeeper: Doorkeeper | None = None) -> None:
+        """Wait for the ring. Raises SessionOverError, or UserError, where so many cannot form one."""
         while not isinstance((snapshot := await self._snapshots.get()).session, Serving):
             self._stop_if_over(snapshot)
-            if doorkeeper is not None and isinstance(snapshot.session, WaitingRoom):
-                doorkeeper.look(snapshot.session)
+            if isinstance(room := snapshot.session, WaitingRoom):
+                if isinstance(room.plan, Refusal) and len(room.members) >= members:
+                    print(room.plan.sentence, *room.plan.help, file=sys.stderr)
+                    raise SessionOverError(EXIT_REFUSED)
+                if doorkeeper is not None:
+                    doorkeeper.look(room)
 
     async def until_over(self) -> None:
         """Wait until the session has ended. Raises SessionOverError, or UserError."""
@@ -188,7 +191,7 @@ async def _code_of(work: Coroutine[None, None, int]) -> int | UserError:
 async def _demo(arguments: argparse.Namespace, terminal: Terminal, reporter: Reporter) -> int:
     reporter.silent_events = True
     terminal.do(TryDemo(members=arguments.members))
-    await terminal.until_serving()
+    await terminal.until_serving(arguments.members)
     await _answer(arguments.prompt, arguments, terminal, reporter)
     return 0
 
@@ -205,7 +208,8 @@ async def _host(arguments: argparse.Namespace, terminal: Terminal, reporter: Rep
             listen=arguments.listen,
         )
     )
-    await terminal.until_serving(_Doorkeeper(arguments, terminal))
+    asks = arguments.admit == Admission.ASK
+    await terminal.until_serving(arguments.members, Doorkeeper(terminal.do) if asks else None)
     for prompt in arguments.prompt:
         await _answer(prompt, arguments, terminal, reporter)
     if not arguments.prompt:
@@ -233,41 +237,3 @@ async def _answer(prompt: str, arguments: argparse.Namespace, terminal: Terminal
         reporter.event("answer", **answer)
     speed = f"{done.stats.tokens_per_second:.1f} tokens a second"
     reporter.tell(f"({speed}, the first after {done.stats.time_to_first_token_s:.1f} s)")
-
-
-class _Doorkeeper:
-    """The host at the door: asks the person about newcomers, and sees when a plan is refused."""
-
-    def __init__(self, arguments: argparse.Namespace, terminal: Terminal) -> None:
-        self._arguments = arguments
-        self._terminal = terminal
-        self._asked: list[Newcomer] = []
-        self._reading = False
-
-    def look(self, room: WaitingRoom) -> None:
-        """Ask about those who are new; give up where so many members cannot hold the model."""
-        if isinstance(room.plan, Refusal) and len(room.members) >= self._arguments.members:
-            print(room.plan.sentence, *room.plan.help, file=sys.stderr)
-            raise SessionOverError(EXIT_REFUSED)
-        if self._arguments.admit == "all":
-            return
-        waiting = {newcomer.member for newcomer in room.newcomers}
-        self._asked = [newcomer for newcomer in self._asked if newcomer.member in waiting]
-        known = {newcomer.member for newcomer in self._asked}
-        for newcomer in room.newcomers:
-            if newcomer.member not in known:
-                self._asked.append(newcomer)
-                print("Let it in? Type yes or no:", file=sys.stderr, flush=True)
-        if self._asked and not self._reading:
-            self._reading = True
-            asyncio.get_running_loop().add_reader(sys.stdin, self._answered)
-
-    def _answered(self) -> None:
-        line = sys.stdin.readline()
-        if not line:  # nobody is there to answer
-            asyncio.get_running_loop().remove_reader(sys.stdin)
-            return
-        if self._asked:
-            member = self._asked.pop(0).member
-            yes = line.strip().lower() in {"y", "yes"}
-            self._terminal.do(Admit(member=member) if yes else Decline(member=member))
