@@ -2,6 +2,7 @@
 
 from hypothesis import assume, given, settings
 
+from kafila.domain.ids import MemberId
 from kafila.domain.plan import Plan, Refusal
 from kafila.planner.all_orders import find_fitting_order
 from kafila.planner.nearest import find_nearest
@@ -10,7 +11,7 @@ from kafila.planner.question import ask
 from kafila.planner.ring_order import turn_round
 from kafila.planner.solve import work_out
 from planner.brute_force import Fleet, all_counts, all_orders, rotations, shortfalls
-from planner.samples import make_member, make_spec
+from planner.samples import at, make_member, make_spec
 from planner.strategies import fleets
 
 
@@ -22,6 +23,19 @@ def test_the_next_order_is_taken_and_said_to_be() -> None:
     assert [share.member for share in plan.shares] == ["a", "c", "b"]
     assert "the next one" in plan.search_note
     assert plan.search == "exact"
+
+
+def test_of_all_heads_the_one_with_the_lightest_order_decides() -> None:
+    """D alone holds the large block, so it stands after the head, which is A or C by room.
+
+    After A the ring costs 22 at least; C and D are far from each other.
+    """
+    rooms = {"A": (2, 0.0), "B": (1, 1.0), "C": (2, 2.0), "D": (5, 10.0)}
+    members = [make_member(name, room=room, reach=at(rtt_ms)) for name, (room, rtt_ms) in rooms.items()]
+    pair_rtts = {frozenset((MemberId("c"), MemberId("d"))): 100.0}
+    spec = make_spec([1, 5, 1, 1], head_resident=1)
+    workings = work_out(ask(spec, members, context=1, concurrency=1, pair_rtts=pair_rtts))
+    assert find_fitting_order(workings.costs, workings.network) == (0, 3, 1, 2)
 
 
 @settings(max_examples=60)

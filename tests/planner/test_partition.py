@@ -1,6 +1,6 @@
 """Chains against every division."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafila.planner.costs import UNLIMITED, BlockKind, build_costs
@@ -37,15 +37,24 @@ def test_a_probe_knows_what_filling_would_find(case: Case, bound: int) -> None:
     assert case.chain.probe(bound).feasible is (case.chain.fill(bound).division is not None)
 
 
-@given(case=any_case, bound=bounds, part=st.integers(0, 1000))
-def test_nothing_changes_below_the_next_bound(case: Case, bound: int, part: int) -> None:
-    def between(next_bound: int) -> int:
-        assert next_bound > bound
-        return bound + max(0, min(next_bound, case.chain.longest) - 1 - bound) * part // 1000
-
-    filling, probe = case.chain.fill(bound), case.chain.probe(bound)
-    assert case.chain.fill(between(filling.next_bound)).division == filling.division
-    assert case.chain.probe(between(probe.next_bound)).feasible is probe.feasible
+@settings(max_examples=60)
+@given(case=any_case)
+def test_from_one_bound_to_the_next_no_answer_is_missed(case: Case) -> None:
+    """Every sum of neighbouring blocks is a bound at which an answer could change."""
+    sums = {
+        sum(row[first:end]) + (case.extra if place == 0 else 0)
+        for place, row in enumerate(case.times)
+        for first in range(len(row))
+        for end in range(first + 1, len(row) + 1)
+    }
+    filled, probed = case.chain.fill(0), case.chain.probe(0)
+    for bound in sorted(sums):
+        while filled.next_bound <= bound:
+            filled = case.chain.fill(filled.next_bound)
+        while probed.next_bound <= bound:
+            probed = case.chain.probe(probed.next_bound)
+        assert case.chain.fill(bound).division == filled.division
+        assert case.chain.probe(bound).feasible is probed.feasible
 
 
 @given(case=any_case, bound=st.one_of(bounds, st.just(UNLIMITED)))

@@ -165,7 +165,8 @@ def _bound_price(network: Network, reached: int) -> int:
     """A bound below the price of every ring (Held and Karp's 1-trees, with subgradient steps).
 
     A ring is a tree on all members but one, with two edges to that one. Raising the price of a
-    member's edges by a penalty changes every ring alike, but not every tree.
+    member's edges by a penalty changes every ring alike, but not every tree. Penalties add up to
+    nothing, as such a tree has as many edges as there are members, so prices need no correction.
     """
     prices = [[float(edge.price_us or 0) for edge in row] for row in network.edges]
     penalties = [0.0] * network.members
@@ -173,7 +174,6 @@ def _bound_price(network: Network, reached: int) -> int:
     best, pace, waited = 0.0, 1.0, 0
     for _ in range(_ASCENT_STEPS):
         total, degrees = _grow_tree(prices, penalties)
-        total -= 2 * sum(penalties)
         excess = [degree - 2 for degree in degrees]
         square = sum(value * value for value in excess)
         waited = 0 if total > best else waited + 1
