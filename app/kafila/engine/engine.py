@@ -192,7 +192,7 @@ class Engine:
     async def _run_session(self, session: Session, opening: OpenSession | OpenDoor) -> None:
         try:
             await session.run(opening)
-        except* (UserError, PeerError, OSError) as group:
+        except* Exception as group:  # noqa: BLE001  # whatever it was, the session ends and the engine stays
             self._broke(session, _problem_of(group))
 
     def _broke(self, session: Session, problem: Problem) -> None:
@@ -226,9 +226,12 @@ def _problem_of(group: BaseException) -> Problem:
         case PeerError(fault=fault):
             log.warning("another computer broke the protocol: %s", fault)
             return _PEER_BROKE
-        case cause:
-            log.warning("the session ended: %r", cause)
+        case OSError() as error:
+            log.warning("the session ended: %s", error.strerror)
             return _NETWORK_GONE
+        case cause:
+            log.info("the session failed", exc_info=cause)
+            return _FAILED
 
 
 _PEER_BROKE = Problem(
@@ -238,4 +241,8 @@ _PEER_BROKE = Problem(
 _NETWORK_GONE = Problem(
     title="The network failed",
     advice="Check that this computer is online, then try again.",
+)
+_FAILED = Problem(
+    title="Kafila itself failed",
+    advice="Host or join again. If it happens once more, start Kafila with --verbose and report what it says.",
 )

@@ -194,7 +194,7 @@ def problem_of(error: BaseException) -> Problem:
             log.warning("the ring broke the protocol: %s", fault)
             return _BAD_FRAME
         case _:
-            log.error("the stage failed", exc_info=cause)
+            log.info("the stage failed", exc_info=cause)
             return _FAILED
 
 
