@@ -14,7 +14,7 @@ from kafila.domain.chat import ChatEvent
 from kafila.domain.commands import Command, LeaveSession
 from kafila.domain.errors import PeerError, Problem, UserError
 from kafila.domain.model import ModelSpec
-from kafila.domain.snapshot import Idle, Snapshot, ThisComputer
+from kafila.domain.snapshot import Snapshot, ThisComputer
 from kafila.domain.wire import Output
 from kafila.engine.events import (
     AnswerGuest,
@@ -22,7 +22,6 @@ from kafila.engine.events import (
     CancelAnswer,
     CloseInvitation,
     CloseSession,
-    Described,
     Effect,
     Event,
     Given,
@@ -208,15 +207,6 @@ class Engine:
     async def _measure(self, spec: ModelSpec) -> None:
         capability = await self.world.measure(spec)
         self._events.put_nowait(MeasuredHere(capability=capability))
-
-    def describe(self, me: ThisComputer) -> None:
-        """What is known of this computer has changed."""
-        self._events.put_nowait(Described(me=me))
-
-    @property
-    def idle(self) -> bool:
-        """Whether there is no session, so that a room may be measured without disturbing one."""
-        return self._said is None or isinstance(self._said.session, Idle)
 
 
 def _problem_of(group: BaseException) -> Problem:

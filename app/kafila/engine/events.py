@@ -13,7 +13,7 @@ from kafila.domain.commands import Ask, Command, HostSession, JoinSession, StopA
 from kafila.domain.errors import Problem
 from kafila.domain.ids import MemberId, SessionId
 from kafila.domain.model import ModelSpec
-from kafila.domain.snapshot import FormStep, JoinStep, Pace, Reach, ThisComputer
+from kafila.domain.snapshot import FormStep, JoinStep, Pace, Reach
 from kafila.protocol.control import Declined, Form, Message, Welcome
 from kafila.protocol.links import Candidates, LinkEvent, Peer
 from kafila.protocol.roster import Roster
@@ -48,13 +48,6 @@ class Given:
     """A person asked for something."""
 
     command: Command
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
-    """What is known of this computer was learned, or has changed."""
-
-    me: ThisComputer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +207,6 @@ class Ticked:
 
 Event = (
     Given
-    | Described
     | Opened
     | Broke
     | InvitationChanged

@@ -41,7 +41,6 @@ from kafila.domain.snapshot import (
 from kafila.engine.events import (
     Broke,
     CloseSession,
-    Described,
     DoorStep,
     Effect,
     Event,
@@ -132,8 +131,6 @@ Stepped = tuple[State, list[Effect]]
 
 def step(state: State, event: Event, now: float) -> Stepped:
     """What follows from an event: the new state, and what is to be done."""
-    if isinstance(event, Described):
-        return replace(state, me=event.me), []
     if isinstance(event, Given) and isinstance(event.command, Rename):
         return _renamed(state, event.command)
     match state.role:
