@@ -324,8 +324,8 @@ def test_a_long_conversation_stays_at_its_end_unless_one_reads_above(stage: Stag
 
 def test_settings_are_sent_with_the_question(stage: Stage) -> None:
     settings = stage.page.chat.composer.settings
-    settings.length.chosen.emit(2)
-    settings.freedom.chosen.emit(0)
+    settings.choose_length(2)
+    settings.choose_freedom(0)
     ask(stage, "One?")
     assert (stage.engine.asked.max_tokens, stage.engine.asked.temperature) == (1024, 0.0)
 

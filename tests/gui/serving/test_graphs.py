@@ -125,6 +125,13 @@ def test_each_computer_has_its_own_colour_and_dash(theme: Theme) -> None:
     assert curves[0].seconds[-1] == pytest.approx(-0.5)
 
 
+def test_between_answers_nothing_was_said(theme: Theme) -> None:
+    quiet = (*samples(2, 99.0), Sample(at_s=99.5, busy={}), *samples(1, 100.5))
+    window = charts.Window(samples=quiet, now_s=101.0, span_s=60.0, fine=False)
+    curves, _ = charts.pace_chart(window, theme)
+    assert curves[0].values == [10.0, 11.0, 0.0, 10.0]
+
+
 def test_a_token_trip_is_stacked(theme: Theme) -> None:
     window = charts.Window(samples=samples(4, 100.0), now_s=100.0, span_s=60.0, fine=False)
     curves, axes = charts.trip_chart(window, theme)

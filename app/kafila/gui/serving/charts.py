@@ -52,10 +52,13 @@ def busy_chart(window: Window, theme: Theme, members: Sequence[tuple[MemberId, i
 
 def pace_chart(window: Window, theme: Theme) -> Chart:
     """Words (or tokens, where nobody counts words) a second."""
-    seconds, values = _known(window, pace_of)
-    top = round_top(max(values) * 1.04) if values else 0.0
+    spoken = any(pace_of(one) is not None for one in window.samples)
+    seconds = _seconds(window) if spoken else []
+    # Between answers the pace is not unknown: nothing was said.
+    values = [pace_of(one) or 0.0 for one in window.samples] if spoken else []
+    top = round_top(max(values) * 1.04) if spoken else 0.0
     colour = theme.colours.accent
-    curve = Curve(seconds=seconds, values=values, colour=colour, fill=AREA_OPACITY, end_dot=bool(values))
+    curve = Curve(seconds=seconds, values=values, colour=colour, fill=AREA_OPACITY, end_dot=spoken)
     return [curve], _axes(window, top, 4 if window.fine else 2, "{number}")
 
 

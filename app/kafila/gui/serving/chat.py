@@ -59,6 +59,7 @@ class Chat(QWidget):
         self.edit_notice = Notice(theme, NoticeKind.ACCENT, Icon.PENCIL)
         self.cancel_edit = Button(theme, self.tr("Cancel"), Kind.PLAIN, Size.SMALL)
         self.pace = Text(theme, "", Role.SMALL, Tone.MUTED)
+        self._gauge = IconLabel(theme, Icon.GAUGE, "text_faint", 14)
         self.stop = Button(theme, self.tr("Stop"), Kind.PLAIN, Size.SMALL, Icon.SQUARE)
         self.lock = Text(theme, "", Role.CAPTION, Tone.MUTED, wrap=True)
         self._bar = QWidget()
@@ -83,7 +84,7 @@ class Chat(QWidget):
         bar = QHBoxLayout(self._bar)
         bar.setContentsMargins(px(8), 0, px(8), px(8))
         bar.setSpacing(px(8))
-        bar.addWidget(IconLabel(self._theme, Icon.GAUGE, "text_faint", 14))
+        bar.addWidget(self._gauge)
         bar.addWidget(self.pace)
         bar.addStretch(1)
         bar.addWidget(self.stop)
@@ -174,6 +175,7 @@ class Chat(QWidget):
         self._bar.setVisible(answer is not None)
         if answer is not None:
             self.pace.set_text(footer_words(answer))
+            self._gauge.setVisible(bool(self.pace.text()))
         waits = self.tr("Wait for the answer, or stop it.") if answer is not None else ""
         self.composer.block(self._reason or waits)
         self.more.setEnabled(bool(here.turns))

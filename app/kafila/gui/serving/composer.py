@@ -4,7 +4,7 @@ from PySide6.QtCore import QEvent, QMargins, QObject, QPoint, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
-from kafila.gui.serving.conversations import Settings
+from kafila.gui.serving.conversations import USUAL_TEMPERATURE, Settings
 from kafila.gui.theme import Icon, Role, Theme
 from kafila.gui.widgets import Card, IconButton, Kind, Text, Tone
 from kafila.gui.widgets.buttons import restyle
@@ -13,7 +13,7 @@ from kafila.gui.widgets.focus import OWN_FOCUS
 
 MOST_LINES = 8
 LENGTHS = (256, 512, 1024)
-TEMPERATURES = (0.0, 0.7, 1.0)
+TEMPERATURES = (0.0, USUAL_TEMPERATURE, 0.8)
 
 
 class Draft(QPlainTextEdit):
@@ -157,8 +157,8 @@ class AnswerSettings(QFrame):
             chosen=1,
         )
         self._settings = Settings()
-        self.length.chosen.connect(self._choose_length)
-        self.freedom.chosen.connect(self._choose_freedom)
+        self.length.chosen.connect(self.choose_length)
+        self.freedom.chosen.connect(self.choose_freedom)
         card = Card(theme, margin=16, spacing=6, kind="raised")
         card.body.addWidget(Text(theme, self.tr("Longest answer"), Role.SMALL, Tone.MUTED))
         card.body.addWidget(self.length)
@@ -181,8 +181,12 @@ class AnswerSettings(QFrame):
         self.move(corner - QPoint(8, self.height() + 4))
         self.show()
 
-    def _choose_length(self, place: int) -> None:
+    def choose_length(self, place: int) -> None:
+        """Take one of the lengths."""
+        self.length.choose(place)
         self._settings = Settings(max_tokens=LENGTHS[place], temperature=self._settings.temperature)
 
-    def _choose_freedom(self, place: int) -> None:
+    def choose_freedom(self, place: int) -> None:
+        """Take one of the ways to choose words; the first always gives the same answer."""
+        self.freedom.choose(place)
         self._settings = Settings(max_tokens=self._settings.max_tokens, temperature=TEMPERATURES[place])
