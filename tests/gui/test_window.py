@@ -285,3 +285,16 @@ def test_every_button_has_a_name(window: Window) -> None:
         if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.isVisible() and not widget.accessibleName()
     ]
     assert nameless == []
+
+
+def test_a_new_page_has_the_focus_but_none_of_its_buttons(window: Window) -> None:
+    window.show_snapshot(snapshots.idle())
+    window.activateWindow()
+    window.start.try_button.setFocus()
+    window.show_snapshot(snapshots.waiting_room())
+    assert QApplication.focusWidget() is window.room
+    assert not window.focus_frame.isVisible()
+    QTest.keyClick(window.room, Qt.Key.Key_Tab)
+    focused = QApplication.focusWidget()
+    assert focused is not None
+    assert window.room.isAncestorOf(focused)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QFrame, QSizePolicy
 
 from kafila.assets import asset
 from kafila.gui.theme import Icon, Role, Theme
+from kafila.gui.widgets.focus import CORNER
 
 WIDE, NARROW = 76, 56
 
@@ -54,6 +55,7 @@ class RailButton(QAbstractButton):
         self._narrow = False
         self._over = False
         self.setText(name)
+        self.setProperty(CORNER, 12)
         self.setAccessibleName(name)
         self.setCheckable(True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)

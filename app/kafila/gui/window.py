@@ -164,6 +164,8 @@ class Window(QWidget):
         session = snapshot.session
         if before is None or type(before.session) is not type(session):
             self._session_changed(session)
+            if self.page() is not self.stack.currentWidget():
+                self._hold_focus()
         elif isinstance(session, Idle) and before.session != session:
             self._show_problem(session.problem)
         if before is None or _at_rest(before) != _at_rest(snapshot):
@@ -319,9 +321,19 @@ class Window(QWidget):
         group: str = getattr(session, "group", "")
         self.setWindowTitle(f"Kafila – {group}" if group else "Kafila")
         page = self.page()
-        if page is not self.stack.currentWidget():
-            self._fade.cover()
-            self.stack.setCurrentWidget(page)
+        if page is self.stack.currentWidget():
+            return
+        self._fade.cover()
+        self._hold_focus()
+        self.stack.setCurrentWidget(page)
+        if QApplication.focusWidget() is self:
+            page.setFocus()
+
+    def _hold_focus(self) -> None:
+        """Take the focus before a page goes; else Qt gives it to what comes next, as if it were chosen."""
+        focused = QApplication.focusWidget()
+        if focused and self.stack.isAncestorOf(focused):
+            self.setFocus()
 
     # What goes to the engine ---------------------------------------------------------------------
 

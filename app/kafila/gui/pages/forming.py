@@ -130,6 +130,10 @@ class FormingPage(Page):
         self._lead = Text(theme, "", tone=Tone.MUTED, wrap=True)
         self.placed = Text(theme, "", Role.TITLE)
         self._placed_of = Text(theme, "", tone=Tone.MUTED)
+        # Wide enough for what it will say: the figure changes many times a second.
+        self.placed.setMinimumWidth(theme.px(120))
+        self.placed.setAlignment(Qt.AlignmentFlag.AlignTrailing | Qt.AlignmentFlag.AlignVCenter)
+        self._placed_of.setMinimumWidth(theme.px(150))
         self._placed = QWidget()
         self._placed.setLayout(row(1, self.placed, self._placed_of, spacing=6))
         title = stack(Text(theme, self.tr("The ring is forming"), Role.TITLE, wrap=True), self._lead, spacing=4)

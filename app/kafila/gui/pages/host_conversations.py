@@ -24,6 +24,7 @@ from kafila.gui.widgets import (
 )
 from kafila.gui.widgets.choices import ChoiceCard, Stepper
 from kafila.gui.widgets.details import Details, Facts
+from kafila.gui.widgets.focus import CORNER
 from kafila.gui.widgets.layouts import CardGrid, Columns, flow, stack
 from kafila.gui.widgets.notice import Notice, NoticeKind
 
@@ -91,6 +92,7 @@ class ConversationsPage(Page):
         line.add(self.people, 0)
         people.body.addWidget(line)
         self.group_name = QLineEdit()
+        self.group_name.setProperty(CORNER, 11)
         self.group_name.setAccessibleName(self.tr("Name of the group"))
         self.group_name.setMaxLength(60)
         self.facts = Facts(theme)

@@ -23,6 +23,7 @@ from kafila.gui.widgets import (
     row,
 )
 from kafila.gui.widgets.choices import ChoiceCard, Segments
+from kafila.gui.widgets.focus import CORNER
 from kafila.gui.widgets.layouts import CardGrid, flow, stack
 
 TAGS_SHOWN = 4
@@ -49,6 +50,7 @@ class ModelPage(Page):
         self.tabs = Segments(theme, self.tr("Where from"), (self.tr("Suggested"), self.tr("My folder")))
         self.tabs.chosen.connect(self._show_tab)
         self.search = QLineEdit()
+        self.search.setProperty(CORNER, 11)
         self.search.setPlaceholderText(self.tr("Search by name or use"))
         self.search.setAccessibleName(self.tr("Search models"))
         self.search.setClearButtonEnabled(True)

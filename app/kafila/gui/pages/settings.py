@@ -14,6 +14,7 @@ from kafila.gui.pages.sided import SidedPage
 from kafila.gui.theme import Icon, Looks, Mode, Role, Theme
 from kafila.gui.widgets import Text, Tone
 from kafila.gui.widgets.choices import Segments, Switch
+from kafila.gui.widgets.focus import CORNER
 from kafila.gui.widgets.layouts import Columns, stack
 from kafila.gui.widgets.notice import Notice, NoticeKind
 
@@ -98,6 +99,7 @@ class SettingsPage(SidedPage):
 
     def _name_field(self, name: str) -> QLineEdit:
         field = QLineEdit()
+        field.setProperty(CORNER, 11)
         field.setAccessibleName(name)
         field.setMaxLength(40)
         field.setMinimumWidth(self.theme.px(240))

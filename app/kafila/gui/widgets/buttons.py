@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
 
 from kafila.gui.theme import Icon, Role, Theme
 from kafila.gui.theme.tokens import ColourName
+from kafila.gui.widgets.focus import CORNER
 
 DONE_MS = 1500
 
@@ -44,6 +45,7 @@ _ICON_COLOURS: dict[Kind, ColourName] = {
     Kind.DANGER: "lost_text",
     Kind.END: "on_lost",
 }
+_CORNERS = {Size.SMALL: 8, Size.NORMAL: 9, Size.LARGE: 11}
 _ROLES = {Size.SMALL: Role.SMALL, Size.NORMAL: Role.STRONG, Size.LARGE: Role.SUBHEADING}
 
 
@@ -78,6 +80,7 @@ class Button(QPushButton):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setProperty("kind", kind)
         self.setProperty("scale", size)
+        self.setProperty(CORNER, _CORNERS[size])
         self.set_words(text)
         theme.changed.connect(self._restyle)
         self._restyle()

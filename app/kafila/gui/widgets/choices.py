@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 
 from kafila.gui.theme import Icon, Role, Theme
 from kafila.gui.widgets.buttons import IconButton, Kind, restyle
+from kafila.gui.widgets.focus import CORNER
 from kafila.gui.widgets.text import Text
 
 RADIO = 18
@@ -33,6 +34,7 @@ class ChoiceCard(QAbstractButton):
         self._theme = theme
         self._over = False
         self.setCheckable(True)
+        self.setProperty(CORNER, 14)
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)

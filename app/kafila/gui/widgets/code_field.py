@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QLineEdit
 from kafila.gui.codes import Reading, Right, Typing, Wrong, read_code
 from kafila.gui.theme import Icon, Role, Theme
 from kafila.gui.widgets.buttons import restyle
+from kafila.gui.widgets.focus import CORNER
 from kafila.protocol.misread import UnknownWord
 from kafila.protocol.words import WordList
 
@@ -26,6 +27,7 @@ class CodeField(QLineEdit):
         self._words = words
         self._reading: Reading = read_code("", words)
         self.setProperty("field", "code")
+        self.setProperty(CORNER, 14)
         self.setPlaceholderText("47-harbor-…")
         self.setAccessibleName(self.tr("Code or invitation link"))
         self.setMaxLength(2000)

@@ -1,12 +1,14 @@
 """The one focus ring of the window: two pixels, with a gap of two, outside of what has focus."""
 
-from PySide6.QtCore import QRectF
+from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QApplication, QFocusFrame, QProxyStyle, QStyle, QStyleOption, QWidget
+from PySide6.QtWidgets import QApplication, QFocusFrame, QProxyStyle, QStyle, QStyleHintReturn, QStyleOption, QWidget
 
 from kafila.gui.theme import Theme
 
 REACH = 4
+CORNER = "corner"
+"""The radius of a widget's own corners, where it is not that of a button."""
 OWN_FOCUS = "ownFocus"
 """A widget with this dynamic property draws its focus itself (nodes of the ring)."""
 
@@ -27,6 +29,20 @@ class _Margins(QProxyStyle):
             return REACH
         return super().pixelMetric(metric, option, widget)
 
+    def styleHint(  # noqa: N802
+        self,
+        hint: QStyle.StyleHint,
+        option: QStyleOption | None = None,
+        widget: QWidget | None = None,
+        returnData: QStyleHintReturn | None = None,  # noqa: N803
+    ) -> int:
+        """Above everything, or a tight parent would clip it; and whole, or its corners would be cut."""
+        if hint is QStyle.StyleHint.SH_FocusFrame_AboveWidget:
+            return 1
+        if hint is QStyle.StyleHint.SH_FocusFrame_Mask:
+            return 0
+        return super().styleHint(hint, option, widget, returnData)
+
 
 class FocusFrame(QFocusFrame):
     """Follows the keyboard focus within one window.
@@ -38,6 +54,7 @@ class FocusFrame(QFocusFrame):
         super().__init__(window)
         self._theme = theme
         self._window = window
+        self._radius = 0
         self._margins = _Margins("Fusion")
         self.setStyle(self._margins)
         app = QApplication.instance()
@@ -46,9 +63,12 @@ class FocusFrame(QFocusFrame):
 
     def _follow(self, _old: QWidget | None, new: QWidget | None) -> None:
         inside = new is not None and new.window() is self._window and new is not self._window
-        if new is None or not inside or new.property(OWN_FOCUS):
+        shown = inside and new is not None and new.focusPolicy() is not Qt.FocusPolicy.NoFocus
+        if new is None or not shown or new.property(OWN_FOCUS):
             self.hide()
             return
+        corner: object = new.property(CORNER)
+        self._radius = self._theme.px(corner if isinstance(corner, int) else 9) + REACH - 1
         self.setWidget(new)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002, N802
@@ -57,5 +77,5 @@ class FocusFrame(QFocusFrame):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(self._theme.colour("focus"), 2))
         inner = QRectF(self.rect()).adjusted(1, 1, -1, -1)
-        painter.drawRoundedRect(inner, self._theme.px(12), self._theme.px(12))
+        painter.drawRoundedRect(inner, self._radius, self._radius)
         painter.end()

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from kafila.domain.errors import Problem
@@ -11,6 +12,7 @@ from kafila.gui.theme import Icon, Role, Theme
 from kafila.gui.theme.tokens import ColourName
 from kafila.gui.widgets.buttons import Button, IconButton, Kind, Size, restyle
 from kafila.gui.widgets.cards import IconLabel, row
+from kafila.gui.widgets.focus import FocusFrame
 from kafila.gui.widgets.text import Text, Tone, fill
 
 TOAST_BOTTOM = 24
@@ -142,7 +144,7 @@ class Asking(QDialog):
         super().__init__(parent)
         self.setModal(True)
         self.setWindowTitle(question)
-        self.setMinimumWidth(theme.px(440))
+        self._width = theme.px(440)
         self.stay = Button(theme, stay)
         self.go = Button(theme, go, Kind.END)
         layout = QVBoxLayout(self)
@@ -156,5 +158,14 @@ class Asking(QDialog):
         self.stay.clicked.connect(self.reject)
         self.go.clicked.connect(self.accept)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.stay.setFocus()
+        layout.addStretch(1)
+        self._focus_frame = FocusFrame(theme, self)
         restyle(self)
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
+        """As high as its sentences need."""
+        layout = self.layout()
+        if layout is not None:
+            self.resize(self._width, layout.totalHeightForWidth(self._width))
+        super().showEvent(event)
+        self.stay.setFocus()
