@@ -1,0 +1,237 @@
+"""Where mlx-lm finds the library: functions of MLX that its model classes call are stood in for.
+
+A model's own code is left as it is. Each stand-in works only between `at_work` and its end, does
+what the library knows, and hands everything else to MLX, operation by operation. Outside, and
+where nothing was installed, all is MLX's. What the library does is done at once, not recorded:
+so `at_work` is for blocks (and the head) that really run now.
+
+Import this on the MLX thread only.
+"""
+
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import mlx.core as mx
+from mlx import nn
+from mlx_lm.models import switch_layers
+
+from kafila.compute.cpu.blocks import plain_block, stored_of
+from kafila.compute.cpu.library import Activation, Library, Rope
+from kafila.compute.cpu.operations import ELEMENTS, Operations, Stored, rope_of
+
+_LINEAR = (nn.Linear, nn.QuantizedLinear, nn.QuantizedEmbedding)
+_EXPERTS = (switch_layers.SwitchLinear, switch_layers.QuantizedSwitchLinear)
+
+
+class Seam:
+    """The library between mlx-lm and MLX. There is one in a process, from `install` to `remove`."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self._operations = Operations(library)
+        self._working = False
+        self._before: list[tuple[Any, str, Any]] = []
+        self._rotations: dict[int, tuple[weakref.ref[mx.array], dict[tuple[Any, ...], Rope | None]]] = {}
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """What is called meanwhile is computed now, by the library where it can."""
+        before, self._working = self._working, True
+        try:
+            yield
+        finally:
+            self._working = before
+
+    def run_block(
+        self, family: type, block: nn.Module, x: mx.array, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """A block of a model, whose class is `family`: whole, or by its own code."""
+        with self.at_work():
+            plain = plain_block(block, family)
+            if plain is not None:
+                call = _mask_and_cache(*args, **kwargs)
+                y = None if call is None else plain.run(self.library, x, *call)
+                if y is not None:
+                    return y
+            return family.__call__(block, x, *args, **kwargs)  # pyright: ignore[reportCallIssue]
+
+    def install(self) -> None:
+        """Stand in for MLX's functions. Functions that MLX would compile are run as they are."""
+        mx.disable_compile()
+        stand_ins = [
+            (mx, "quantized_matmul", self._quantized_matmul),
+            (mx, "gather_qmm", self._gather_qmm),
+            (mx, "gather_mm", self._gather_mm),
+            (mx.fast, "rms_norm", self._rms_norm),
+            (mx.fast, "layer_norm", self._layer_norm),
+            (mx.fast, "rope", self._rope),
+            (mx.fast, "scaled_dot_product_attention", self._attention),
+            (nn, "silu", self._activation(nn.silu, Activation.SILU)),
+            (nn, "gelu", self._activation(nn.gelu, Activation.GELU)),
+            (nn, "gelu_approx", self._activation(nn.gelu_approx, Activation.GELU_TANH)),
+            (nn.Linear, "__call__", self._linear()),
+        ]
+        for owner, name, stand_in in stand_ins:
+            self._before.append((owner, name, getattr(owner, name)))
+            setattr(owner, name, stand_in)
+
+    def remove(self) -> None:
+        """Everything as it was, and no thread of the library left."""
+        for owner, name, before in reversed(self._before):
+            setattr(owner, name, before)
+        self._before.clear()
+        self.library.close()
+
+    def _original(self, name: str) -> Callable[..., Any]:
+        return next(before for _, own, before in self._before if own == name)
+
+    def _quantized_matmul(self, x: mx.array, w: mx.array, /, *args: Any, **kwargs: Any) -> mx.array:
+        y = None
+        if self._working:
+            call = _quantized(*args, **kwargs)
+            y = call and self._operations.multiply(x, _stored(w, **call))
+        return self._original("quantized_matmul")(x, w, *args, **kwargs) if y is None else y
+
+    def _gather_qmm(self, x: mx.array, w: mx.array, /, *args: Any, **kwargs: Any) -> mx.array:
+        y = None
+        if self._working:
+            call = _gathered(*args, **kwargs)
+            if call:
+                chosen = call.pop("rhs_indices")
+                y = self._operations.gather(x, _stored(w, **call), chosen)
+        return self._original("gather_qmm")(x, w, *args, **kwargs) if y is None else y
+
+    def _gather_mm(self, a: mx.array, b: mx.array, /, *args: Any, **kwargs: Any) -> mx.array:
+        chosen, y = kwargs.get("rhs_indices"), None
+        if self._working and not args and chosen is not None and kwargs.get("lhs_indices") is None and b.ndim == 3:
+            y = self._operations.gather(a, Stored(weight=b.swapaxes(-1, -2)), chosen)
+        return self._original("gather_mm")(a, b, *args, **kwargs) if y is None else y
+
+    def _rms_norm(self, x: mx.array, weight: mx.array | None, eps: float, **kwargs: Any) -> mx.array:
+        y = self._operations.rms_norm(x, weight, eps) if self._working and not kwargs else None
+        return self._original("rms_norm")(x, weight, eps, **kwargs) if y is None else y
+
+    def _layer_norm(
+        self, x: mx.array, weight: mx.array | None, bias: mx.array | None, eps: float, **kwargs: Any
+    ) -> mx.array:
+        y = self._operations.layer_norm(x, weight, bias, eps) if self._working and not kwargs else None
+        return self._original("layer_norm")(x, weight, bias, eps, **kwargs) if y is None else y
+
+    def _rope(self, a: mx.array, dims: int, **kwargs: Any) -> mx.array:
+        y = None
+        if self._working and "stream" not in kwargs:
+            rope = self._rotation(dims, **{**kwargs, "offset": 0})
+            y = rope and self._operations.rope(a, rope, kwargs["offset"])
+        return self._original("rope")(a, dims, **kwargs) if y is None else y
+
+    def _rotation(  # noqa: PLR0913  # the arguments of mx.fast.rope
+        self,
+        dims: int,
+        *,
+        traditional: bool,
+        base: float | None,
+        scale: float,
+        offset: int,
+        freqs: mx.array | None = None,
+    ) -> Rope | None:
+        del offset
+        return rope_of(dims=dims, traditional=traditional, base=base, scale=scale, periods=freqs)
+
+    def _attention(self, q: mx.array, k: mx.array, v: mx.array, **kwargs: Any) -> mx.array:
+        y = None
+        if self._working and kwargs.keys() <= {"scale", "mask", "sinks"}:
+            call = {"mask": None, "sinks": None, **kwargs}
+            y = self._operations.attend(q, k, v, **call)
+        return self._original("scaled_dot_product_attention")(q, k, v, **kwargs) if y is None else y
+
+    def _activation(self, original: Callable[[mx.array], mx.array], kind: Activation) -> Callable[[mx.array], mx.array]:
+        def activation(x: mx.array) -> mx.array:
+            y = self._operations.activate(kind, x) if self._working else None
+            return original(x) if y is None else y
+
+        return activation
+
+    def _linear(self) -> Callable[[nn.Linear, mx.array], mx.array]:
+        original = nn.Linear.__call__
+
+        def linear(layer: nn.Linear, x: mx.array) -> mx.array:
+            y = self._operations.multiply(x, Stored(weight=layer["weight"])) if self._working else None
+            if y is None:
+                return original(layer, x)
+            return y + layer["bias"] if "bias" in layer else y
+
+        return linear
+
+
+def keep_as_stored(model: nn.Module) -> None:
+    """Give a model float32 states and small parameters, and leave its large weights as they are.
+
+    The library reads weights, scales and biases of linear layers and of experts in the type in
+    which they are stored; so they take no more memory than on the disk.
+    """
+    for _, module in model.named_modules():
+        kept = _kept(module)
+        for name, value in module.items():
+            if isinstance(value, mx.array) and mx.issubdtype(value.dtype, mx.floating) and name not in kept:
+                module[name] = value.astype(mx.float32)
+
+
+def _kept(module: nn.Module) -> frozenset[str]:
+    if type(module) in _EXPERTS or (type(module) in _LINEAR and stored_of(module) is not None):
+        known = "scales" not in module or module["scales"].dtype in (*ELEMENTS, mx.uint8)
+        return frozenset(("weight", "scales", "biases")) if known else frozenset()
+    return frozenset()
+
+
+def _stored(w: mx.array, **call: Any) -> Stored:
+    return Stored(
+        weight=w,
+        scales=call["scales"],
+        biases=call["biases"],
+        bits=call["bits"] or 4,
+        group=call["group_size"] or (64 if call["mode"] == "affine" else 32),
+        mode=call["mode"],
+    )
+
+
+def _quantized(  # noqa: PLR0913  # the arguments of mx.quantized_matmul
+    scales: mx.array,
+    biases: mx.array | None = None,
+    transpose: bool = True,  # noqa: FBT001, FBT002
+    group_size: int | None = None,
+    bits: int | None = None,
+    mode: str = "affine",
+    stream: Any = None,
+) -> dict[str, Any] | None:
+    """What is asked for, unless it is out of the ordinary."""
+    if not transpose or stream is not None:
+        return None
+    return {"scales": scales, "biases": biases, "group_size": group_size, "bits": bits, "mode": mode}
+
+
+def _gathered(  # noqa: PLR0913  # the arguments of mx.gather_qmm
+    scales: mx.array,
+    biases: mx.array | None = None,
+    lhs_indices: mx.array | None = None,
+    rhs_indices: mx.array | None = None,
+    transpose: bool = True,  # noqa: FBT001, FBT002
+    group_size: int | None = None,
+    bits: int | None = None,
+    mode: str = "affine",
+    global_scale: mx.array | None = None,
+    *,
+    sorted_indices: bool = False,
+    stream: Any = None,
+) -> dict[str, Any] | None:
+    """What is asked for, unless it is out of the ordinary."""
+    del sorted_indices
+    if lhs_indices is not None or rhs_indices is None or global_scale is not None:
+        return None
+    call = _quantized(scales, biases, transpose, group_size, bits, mode, stream)
+    return call and {**call, "rhs_indices": rhs_indices}
+
+
+def _mask_and_cache(mask: Any = None, cache: Any = None, **others: Any) -> tuple[Any, Any] | None:
+    return None if others else (mask, cache)

@@ -1,0 +1,191 @@
+"""Every operation of the library against MLX's, whatever the shapes, formats and kinds of processor."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kafila.compute.cpu.library import Library
+
+pytestmark = pytest.mark.mlx
+
+ERROR = 1e-4
+"""Of ‖x‖‖w‖, as an output may be off; what was measured is thirty times less."""
+CLOSE = 2e-5
+EXAMPLES = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+Run = Callable[..., Any]
+
+
+def check(name: str, *args: Any, **how: Any) -> Any:
+    from helpers import cpu_checks  # noqa: PLC0415
+
+    make = {"product": cpu_checks.Weights, "gather": cpu_checks.Weights, "broken_rows": cpu_checks.Weights}
+    make |= {"rope": cpu_checks.Turn, "attention": cpu_checks.Look}
+    library, *rest = args
+    described = [make[name](**how)] if name in make else []
+    return getattr(cpu_checks, f"check_{name}")(library, *described, *rest)
+
+
+formats = st.one_of(
+    st.fixed_dictionaries(
+        {
+            "mode": st.just("affine"),
+            "bits": st.sampled_from([2, 3, 4, 5, 6, 8]),
+            "group": st.sampled_from([32, 64, 128]),
+            "dtype": st.sampled_from(["float32", "float16", "bfloat16"]),
+        }
+    ),
+    st.just({"mode": "mxfp4", "bits": 4, "group": 32}),
+    st.just({"mode": "mxfp8", "bits": 8, "group": 32}),
+    st.fixed_dictionaries({"mode": st.just("dense"), "dtype": st.sampled_from(["float32", "float16", "bfloat16"])}),
+)
+
+
+@EXAMPLES
+@given(
+    how=formats,
+    rows=st.integers(1, 70),
+    groups=st.integers(1, 12),
+    extra=st.integers(0, 31),
+    inputs=st.integers(1, 11),
+    seed=st.integers(0, 1000),
+)
+def test_products(
+    each_kernels: Library,
+    on_thread: Run,
+    how: dict[str, Any],
+    rows: int,
+    groups: int,
+    extra: int,
+    inputs: int,
+    seed: int,
+) -> None:
+    columns = groups * 64 + extra if how["mode"] == "dense" else groups * how["group"]
+    found = on_thread(lambda: check("product", each_kernels, inputs, seed, rows=rows, columns=columns, **how))
+    assert found.error < ERROR / 10
+    assert found.alone_is_the_same
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_products_of_more_rows_than_a_panel(each_kernels: Library, on_thread: Run, bits: int) -> None:
+    found = on_thread(lambda: check("product", each_kernels, 261, 3, rows=21, columns=1152, bits=bits, group=64))
+    assert found.error < ERROR / 10
+    assert found.alone_is_the_same
+
+
+@EXAMPLES
+@given(
+    how=formats,
+    rows=st.integers(1, 40),
+    experts=st.integers(1, 9),
+    tokens=st.integers(1, 12),
+    chosen=st.integers(1, 4),
+    seed=st.integers(0, 1000),
+)
+def test_products_with_chosen_experts(
+    each_kernels: Library,
+    on_thread: Run,
+    how: dict[str, Any],
+    rows: int,
+    experts: int,
+    tokens: int,
+    chosen: int,
+    seed: int,
+) -> None:
+    weights = {"rows": rows, "columns": 128, "experts": experts, **how}
+    found = on_thread(lambda: check("gather", each_kernels, (tokens, chosen), seed, **weights))
+    assert found.error < ERROR / 10
+    assert found.alone_is_the_same
+
+
+@pytest.mark.parametrize("broken", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("mode", [{"bits": 4}, {"bits": 8}])
+def test_a_broken_row_stays_alone(each_kernels: Library, on_thread: Run, broken: float, mode: dict[str, Any]) -> None:
+    spoilt, others_hold = on_thread(lambda: check("broken_rows", each_kernels, broken, rows=33, columns=192, **mode))
+    assert spoilt
+    assert others_hold
+
+
+@EXAMPLES
+@given(rows=st.integers(1, 9), width=st.integers(1, 200), seed=st.integers(0, 1000))
+def test_norms(each_kernels: Library, on_thread: Run, rows: int, width: int, seed: int) -> None:
+    assert on_thread(lambda: check("norms", each_kernels, rows, width, seed)) < CLOSE
+
+
+def test_activations(each_kernels: Library, on_thread: Run) -> None:
+    found = on_thread(lambda: check("activations", each_kernels))
+    assert max(found.values()) < 1e-6, found
+
+
+def test_what_is_no_number_stays_none(each_kernels: Library, on_thread: Run) -> None:
+    def keeps() -> bool:
+        from helpers.cpu_checks import keeps_what_is_no_number  # noqa: PLC0415
+
+        return keeps_what_is_no_number(each_kernels)
+
+    assert on_thread(keeps)
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        {},
+        {"traditional": True},
+        {"dims": 12, "offsets": (500,)},
+        {"base": None, "traditional": True},
+        {"base": None},
+        {"scale": 0.25, "base": 5e5, "offsets": (0,)},
+        {"batch": 3, "offsets": (4, 0, 90), "length": 1},
+        {"batch": 2, "offsets": (3,), "length": 4, "width": 20, "dims": 20},
+    ],
+)
+def test_rotations(library: Library, on_thread: Run, turn: dict[str, Any]) -> None:
+    assert on_thread(lambda: check("rope", library, 5, **turn)) < CLOSE
+
+
+@EXAMPLES
+@given(
+    look=st.fixed_dictionaries(
+        {
+            "batch": st.integers(1, 3),
+            "key_heads": st.sampled_from([1, 2]),
+            "heads": st.sampled_from([2, 4, 6]),
+            "length": st.integers(1, 13),
+            "before": st.integers(0, 40),
+            "width": st.sampled_from([8, 16, 20, 33, 64, 80]),
+            "value_width": st.sampled_from([8, 16, 20, 33, 64, 80]),
+            "mask": st.sampled_from(["none", "causal", "window", "padded", "added"]),
+            "sinks": st.booleans(),
+        }
+    ),
+    seed=st.integers(0, 1000),
+)
+def test_attention(each_kernels: Library, on_thread: Run, look: dict[str, Any], seed: int) -> None:
+    found = on_thread(lambda: check("attention", each_kernels, seed, **look))
+    assert found.error < CLOSE
+    assert found.alone_is_the_same
+
+
+def test_a_row_that_may_look_at_nothing(each_kernels: Library, on_thread: Run) -> None:
+    found = on_thread(lambda: check("attention", each_kernels, 1, mask="nothing", width=20))
+    assert found.error < CLOSE
+
+
+def test_what_it_does_not_know_is_left_to_mlx(library: Library, on_thread: Run) -> None:
+    def ask() -> tuple[list[bool], int]:
+        from helpers.cpu_checks import refuses, refuses_an_expert_that_is_not_there  # noqa: PLC0415
+
+        return refuses(library), refuses_an_expert_that_is_not_there(library)
+
+    left, answer = on_thread(ask)
+    assert all(left)
+    assert answer < 0
+
+
+def test_there_are_kernels_for_every_processor(library: Library, on_thread: Run) -> None:
+    names = on_thread(lambda: check("levels", library))
+    assert names[0] == "plain C"
+    assert set(names) <= {"plain C", "AVX2", "AVX-512 VNNI", "NEON"}
