@@ -1,10 +1,11 @@
 """What the tests behind routers share: a rendezvous in the middle, and what each class should be found to be."""
 
+import asyncio
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
-from kafila.domain.capability import Filtering, Mapping
+from kafila.domain.capability import Filtering, Mapping, Reachability
 from kafila.network.measure import NetworkReport, measure_network
 from kafila.network.rendezvous_server import RendezvousServer
 from kafila.protocol.links import Address
@@ -44,3 +45,16 @@ async def serving(computer: Computer, hosts: Sequence[str] = MIDDLE) -> AsyncGen
 async def measure(lab: Lab, name: str, *hosts: str) -> NetworkReport:
     """What a computer learns of its network from these rendezvous."""
     return await lab[name].do(measure_network([Address(host, PORT) for host in hosts or MIDDLE[:1]]))
+
+
+async def measure_all(lab: Lab, names: Sequence[str], *hosts: str) -> dict[str, Reachability]:
+    """What the planner would know of these computers."""
+    learned: dict[str, Reachability] = {}
+
+    async def learn(name: str) -> None:
+        learned[name] = (await measure(lab, name, *hosts)).reachability()
+
+    async with asyncio.TaskGroup() as tasks:
+        for name in names:
+            tasks.create_task(learn(name))
+    return learned

@@ -97,6 +97,7 @@ class Lab:
         """Use `open_lab`."""
         self._closing = ExitStack()
         self._gates: list[_Gate] = []
+        self._namespaces: list[Computer] = []
         self._computers: dict[str, Computer] = {}
         self._routers: dict[str, list[Router]] = {}
         self._outside: dict[str, str] = {}
@@ -110,6 +111,8 @@ class Lab:
                     self._add_site(spec, number)
             self._internet = self._connect()
             self._set_lines()
+            for namespace in self._namespaces:
+                namespace.wait_until_up()
         except BaseException:
             self._closing.close()
             raise
@@ -141,6 +144,7 @@ class Lab:
 
     def _computer(self, name: str) -> Computer:
         made = Computer(name)
+        self._namespaces.append(made)
         self._closing.callback(made.close)
         return made
 

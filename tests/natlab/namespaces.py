@@ -9,9 +9,11 @@ import ctypes
 import fcntl
 import os
 import queue
+import socket
 import struct
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -19,6 +21,7 @@ from typing import TypeVar
 
 _CLONE_NEWNET = 0x40000000
 _TUNSETIFF, _IFF_TUN, _IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
+_SIOCGIFFLAGS, _IFF_RUNNING = 0x8913, 0x40
 _COMMAND_WITHIN_S = 30.0
 _STOP_WITHIN_S = 10.0
 
@@ -93,6 +96,24 @@ class Namespace:
     def set_kernel(self, name: str, value: int | str) -> None:
         """Set a parameter of the network stack, by its path below `net`."""
         self.call(lambda: Path("/proc/sys/net", name).write_text(str(value)))
+
+    def wait_until_up(self) -> None:
+        """Wait until every interface carries packets; the kernel says so up to a second late."""
+
+        def is_up(asking: socket.socket, name: str) -> bool:
+            answer = fcntl.ioctl(asking, _SIOCGIFFLAGS, struct.pack("16sH22x", name.encode(), 0))
+            return bool(struct.unpack("16sH22x", answer)[1] & _IFF_RUNNING)
+
+        def wait() -> None:
+            end = time.monotonic() + _COMMAND_WITHIN_S
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+                while not all(is_up(asking, name) for _, name in socket.if_nameindex()):
+                    if time.monotonic() > end:
+                        message = f"an interface of {self.name} does not come up"
+                        raise RuntimeError(message)
+                    time.sleep(0.01)
+
+        self.call(wait)
 
     def open_tun(self, name: str) -> int:
         """A network device whose packets are read from, and written to, the file returned."""

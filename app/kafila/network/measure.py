@@ -92,7 +92,7 @@ async def measure_network(rendezvous: Sequence[Address]) -> NetworkReport:
     first = next((server for server in servers if ":" not in server.host), None)
     own = None if first is None else _source_towards(first)
     if first is None or own is None:
-        return NetworkReport(ipv6_address=ipv6_address)
+        return await _measure_ipv6_alone(servers, ipv6_address)
     with StunSocket(own) as mapped, StunSocket(own) as filtered, StunSocket(own) as sized:
         tests = _Tests(servers=servers, first=first, mapped=mapped, filtered=filtered, sized=sized)
         try:
@@ -131,11 +131,15 @@ class _Tests:
             mapped = tasks.create_task(self._mapped.ask(first))
             filtered = tasks.create_task(self._filtered.ask(first))
             over_tcp = tasks.create_task(_time_connecting(self._first))
-            tasks.create_task(self._test_ipv6())
+            answered = tasks.create_task(_ask_over_ipv6(self._servers))
         seen, seen_too = mapped.result(), filtered.result()
+        if any(":" in server.host for server in self._servers):
+            self._learn(ipv6=answered.result() is not None)
         if seen is None:
             if (took_s := over_tcp.result()) is not None:
-                self._learn(udp=False, rtt_ms=took_s * 1000)
+                gateway = await find_gateway()
+                network = None if gateway is None else network_name("", gateway)
+                self._learn(udp=False, rtt_ms=took_s * 1000, network=network)
             return
         translated = seen.seen != self._mapped.local
         self._learn(
@@ -240,17 +244,28 @@ class _Tests:
         if arrived:
             self._learn(mtu_bytes=max(arrived) + _IP_AND_UDP_BYTES)
 
-    async def _test_ipv6(self) -> None:
-        server = next((server for server in self._servers if ":" in server.host), None)
-        own = None if server is None else _source_towards(server)
-        if server is None:
-            return
-        if own is None:
-            self._learn(ipv6=False)
-            return
-        with StunSocket(own) as asking:
-            reply = await asking.ask(Question(server=server, at_s=_FIRST_AT_S, wait_s=FIRST_ANSWER_WITHIN_S))
-        self._learn(ipv6=reply is not None)
+
+async def _measure_ipv6_alone(servers: Sequence[Address], ipv6_address: str | None) -> NetworkReport:
+    """Where there is no IPv4, nothing is translated; whether UDP gets through is all there is to know."""
+    server = next((server for server in servers if ":" in server.host), None)
+    async with asyncio.TaskGroup() as tasks:
+        asked = tasks.create_task(_ask_over_ipv6(servers))
+        over_tcp = tasks.create_task(_time_connecting(server))
+    reply, took_s = asked.result(), over_tcp.result()
+    report = NetworkReport(rendezvous=server, ipv6_address=ipv6_address)
+    if reply is not None:
+        return msgspec.structs.replace(report, udp=True, ipv6=True, rtt_ms=reply.rtt_s * 1000)
+    return report if took_s is None else msgspec.structs.replace(report, udp=False, ipv6=False, rtt_ms=took_s * 1000)
+
+
+async def _ask_over_ipv6(servers: Sequence[Address]) -> Reply | None:
+    """An answer over IPv6; None where none comes, or nobody can be asked."""
+    server = next((server for server in servers if ":" in server.host), None)
+    own = None if server is None else _source_towards(server)
+    if server is None or own is None:
+        return None
+    with StunSocket(own) as asking:
+        return await asking.ask(Question(server=server, at_s=_FIRST_AT_S, wait_s=FIRST_ANSWER_WITHIN_S))
 
 
 async def _resolve(rendezvous: Sequence[Address]) -> tuple[Address, ...]:
@@ -286,8 +301,10 @@ async def _name_network(public_host: str, *, translated: bool) -> str | None:
     return None if gateway is None else network_name(public_host, gateway)
 
 
-async def _time_connecting(server: Address) -> float | None:
+async def _time_connecting(server: Address | None) -> float | None:
     """How long a TCP connection takes to come about, which is one round trip."""
+    if server is None:
+        return None
     loop = asyncio.get_running_loop()
     begin = loop.time()
     try:

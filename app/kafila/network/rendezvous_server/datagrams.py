@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from kafila.network.rendezvous_server.sources import source_of, unmapped
@@ -25,7 +25,7 @@ class Datagrams:
     def __init__(
         self,
         sockets: dict[Address, socket.socket],
-        grid: Grid | None,
+        grids: Sequence[Grid],
         limits: Limits,
         now: Callable[[], float],
     ) -> None:
@@ -36,7 +36,7 @@ class Datagrams:
         self._owns = list(sockets)
         self._sockets = list(sockets.values())
         self._numbers = {address: number for number, address in enumerate(self._owns)}
-        self._grid = grid
+        self._grids = {host: grid for grid in grids for host in grid.hosts}
         self._stun_requests = Buckets(limits.stun_requests)
         self._now = now
 
@@ -80,7 +80,8 @@ class Datagrams:
     def _answer_stun(self, data: bytes, number: int, peer: Address, now: float) -> None:
         if not self._stun_requests.take(source_of(peer.host), 1, now):
             return
-        answer = answer_binding(data, peer, self._owns[number], self._grid)
+        own = self._owns[number]
+        answer = answer_binding(data, peer, own, self._grids.get(own.host))
         if answer is not None:
             self.stun_answers += 1
             self._send(answer.data, self._numbers[answer.source], peer)

@@ -52,7 +52,7 @@ class RendezvousServer:
         self._loop = asyncio.get_running_loop()
         self._sockets = sockets
         self._machine = RendezvousMachine(secret=secret, draw=os.urandom, limits=limits)
-        self._datagrams = Datagrams(sockets.udp, sockets.grid, limits, self._loop.time)
+        self._datagrams = Datagrams(sockets.udp, sockets.grids, limits, self._loop.time)
         self._signalling = Signalling(self._machine, now=self._loop.time, perform=self._perform, health=self.health)
         self._runner = web.AppRunner(
             self._signalling.application,

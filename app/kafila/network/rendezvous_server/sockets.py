@@ -22,7 +22,8 @@ class Sockets:
 
     tcp: dict[Address, socket.socket] = field(default_factory=dict[Address, socket.socket])
     udp: dict[Address, socket.socket] = field(default_factory=dict[Address, socket.socket])
-    grid: Grid | None = None
+    grids: list[Grid] = field(default_factory=list[Grid])
+    """At most one for each family."""
 
     def close(self) -> None:
         """Close them all."""
@@ -66,18 +67,23 @@ def _bind_pair(sockets: Sockets, wanted: Address) -> None:
 
 
 def _bind_grid(sockets: Sockets) -> None:
-    corners = [address for address in sockets.udp if address.host not in _WILDCARDS]
-    if len(corners) != 2 or corners[0].host == corners[1].host:
-        return
-    first, second = corners
-    if sockets.udp[first].family != sockets.udp[second].family:
-        return
+    for family in (socket.AF_INET, socket.AF_INET6):
+        corners = [
+            address
+            for address, bound in sockets.udp.items()
+            if bound.family == family and address.host not in _WILDCARDS
+        ]
+        if len(corners) == 2 and corners[0].host != corners[1].host:
+            sockets.grids.append(_bind_corners(sockets, *corners))
+
+
+def _bind_corners(sockets: Sockets, first: Address, second: Address) -> Grid:
+    """The other two corners beside these."""
     if first.port != second.port:
         wanted = [Address(first.host, second.port), Address(second.host, first.port)]
         for address in wanted:
             sockets.udp[address] = _bind(address, socket.SOCK_DGRAM)
-        sockets.grid = Grid(hosts=(first.host, second.host), ports=(first.port, second.port))
-        return
+        return Grid(hosts=(first.host, second.host), ports=(first.port, second.port))
 
     def bind(port: int) -> tuple[socket.socket, socket.socket]:
         one = _bind(Address(first.host, port), socket.SOCK_DGRAM)
@@ -90,7 +96,7 @@ def _bind_grid(sockets: Sockets) -> None:
     one, two = _retry_clash(bind, first.port + 1, is_free_choice=True)
     port: int = one.getsockname()[1]
     sockets.udp[Address(first.host, port)], sockets.udp[Address(second.host, port)] = one, two
-    sockets.grid = Grid(hosts=(first.host, second.host), ports=(first.port, port))
+    return Grid(hosts=(first.host, second.host), ports=(first.port, port))
 
 
 def _retry_clash(
