@@ -22,13 +22,16 @@ from kafila.protocol.pairing import (
     PairedHost,
 )
 from kafila.protocol.pake import EXCHANGE_ENTROPY_BYTES, JoinerExchange
-from kafila.protocol.rendezvous_session import ExchangeClosedError, SignallingEvent
+from kafila.protocol.rendezvous_session import ExchangeClosedError, SignallingEvent, SignallingLost
 from kafila.protocol.roster import Roster, RosterKeeper
 
 log = logging.getLogger(__name__)
 
 ADMISSION_PATIENCE_S = 600.0
 """How long a joiner waits to be let in."""
+
+SIGNALLING_PATIENCE_S = 6.0
+"""How long a joiner waits for a rendezvous that has gone: it may be one that a host has taken along."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,8 @@ class Knocker:
         self._me = me
         self._happened = happened
         self.line: Line | None = None
+        self._exchange: Exchange | None = None
+        self._patience: asyncio.TimerHandle | None = None
 
     async def enter(self, text: str, rendezvous: Address | None, tasks: asyncio.TaskGroup) -> Entry:
         """Find the session, prove the code, wait to be let in. Raises UserError with what went wrong."""
@@ -60,7 +65,7 @@ class Knocker:
             problem = invitation.problem()
             raise UserError(title=problem.title, advice=problem.advice)
         self._happened(DoorStep(step=JoinStep.FINDING))
-        exchange = await self._call(invitation, rendezvous, tasks)
+        exchange = self._exchange = await self._call(invitation, rendezvous, tasks)
         self._happened(DoorStep(step=JoinStep.SPEAKING))
         try:
             async with asyncio.timeout(CONFIRM_WITHIN_S):
@@ -120,6 +125,13 @@ class Knocker:
 
     def _signalling(self, event: SignallingEvent) -> None:
         log.info("signalling: %s", type(event).__name__)
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+        if isinstance(event, SignallingLost) and self._exchange is not None:
+            # Nobody else would say that this exchange leads nowhere any more.
+            loop = asyncio.get_running_loop()
+            self._patience = loop.call_later(SIGNALLING_PATIENCE_S, self._exchange.hang_up)
 
     async def _pair(self, exchange: Exchange, code: Code) -> PairedHost:
         machine = JoinerExchange(

@@ -66,6 +66,12 @@ from kafila.protocol.links import (
 HOST_GRACE_S = 60.0
 """How long a member waits for a host that does not answer."""
 
+FORMING_GRACE_S = 4.0
+"""The same while the ring forms, when nobody has anything to lose by hearing at once."""
+
+FIRST_LINK_S = 30.0
+"""How long a member that was let in waits for a first word over its link with the host."""
+
 Asked = tuple[ConversationId, int]
 
 
@@ -80,6 +86,8 @@ class MemberSeat:
     spec: ModelSpec
     context: int
     concurrency: int
+    since: float = 0.0
+    """When it was let in; the host was from the start."""
     form: Form | None = None
     form_at: float = 0.0
     path: PathKind | None = None
@@ -198,6 +206,16 @@ def _link_changed(seat: MemberSeat, change: LinkEvent, now: float) -> tuple[Memb
     after_ms = (now - seat.form_at) * 1e3 if path != seat.path else seat.path_after_ms
     report = EdgeReport(epoch=form.epoch, path=path, rtt_ms=rtt_ms, after_ms=after_ms)
     return replace(seat, path=path, path_after_ms=after_ms), [Send(to=seat.host, message=report)]
+
+
+def gave_up(seat: MemberSeat, now: float) -> bool:
+    """Whether the host has been silent for too long."""
+    if seat.view is None and now - seat.since > FIRST_LINK_S:
+        return True
+    if seat.host_silent_since is None:
+        return False
+    patience_s = HOST_GRACE_S if isinstance(seat.view, Serving | WaitingRoom) else FORMING_GRACE_S
+    return now - seat.host_silent_since > patience_s
 
 
 def _answered(seat: MemberSeat, asker: MemberId, event: ChatEvent) -> tuple[MemberSeat, list[Effect]]:

@@ -61,15 +61,15 @@ from kafila.engine.events import (
 from kafila.engine.host import end, step_host
 from kafila.engine.hosting import Hosting, Over, Seat
 from kafila.engine.member import (
-    HOST_GRACE_S,
     NOT_SERVING,
     MemberSeat,
     ask,
+    gave_up,
     give_up_answers,
     step_member,
     stop,
 )
-from kafila.engine.views import host_silent, host_view, member_view, shared_view
+from kafila.engine.views import host_gone, host_view, member_view, shared_view
 from kafila.protocol.control import End, Leaving, View
 from kafila.protocol.links import LinkLost
 
@@ -141,7 +141,7 @@ def step(state: State, event: Event, now: float) -> Stepped:
         case HostRole():
             return _hosting(state, state.role, event, now)
         case Entering():
-            return _entering(state, state.role, event)
+            return _entering(state, state.role, event, now)
         case MemberRole():
             return _member(state, state.role, event, now)
 
@@ -194,7 +194,7 @@ def _idle(state: State, event: Event) -> Stepped:
         return state, []
     match event.command:
         case HostSession() as command:
-            return _open(state, command, companions=0)
+            return _open(state, command, companions=0, loopback_only=False)
         case TryDemo(members=members):
             command = HostSession(
                 model="demo",
@@ -202,7 +202,7 @@ def _idle(state: State, event: Event) -> Stepped:
                 admission=Admission.ALL,
                 start_at=members,
             )
-            return _open(state, command, companions=members - 1)
+            return _open(state, command, companions=members - 1, loopback_only=True)
         case JoinSession() as command:
             entering = Entering(view=Joining(step=JoinStep.FINDING))
             return replace(state, role=entering), [OpenDoor(command=command)]
@@ -212,10 +212,10 @@ def _idle(state: State, event: Event) -> Stepped:
             return state, _not_now(command)
 
 
-def _open(state: State, command: HostSession, *, companions: int) -> Stepped:
+def _open(state: State, command: HostSession, *, companions: int, loopback_only: bool) -> Stepped:
     name = next((card.name for card in state.models if card.id == command.model), "the model")
     opening = Opening(command=command, companions=companions, model_name=name)
-    effect = OpenSession(command=command, loopback_only=companions > 0)
+    effect = OpenSession(command=command, loopback_only=loopback_only)
     return replace(state, role=opening), [effect]
 
 
@@ -323,7 +323,7 @@ def _other_page(view: WaitingRoom | Forming | Serving, shown: WaitingRoom | Form
 # Joining, and being a member ---------------------------------------------------------------------
 
 
-def _entering(state: State, role: Entering, event: Event) -> Stepped:
+def _entering(state: State, role: Entering, event: Event, now: float) -> Stepped:
     match event:
         case DoorStep():
             view = Joining(
@@ -343,6 +343,7 @@ def _entering(state: State, role: Entering, event: Event) -> Stepped:
                 spec=welcome.model,
                 context=welcome.context,
                 concurrency=welcome.concurrency,
+                since=now,
             )
             effects: list[Effect] = [SetPeers(peers=(welcome.host,)), Measure(spec=welcome.model)]
             return replace(state, role=MemberRole(seat=seat)), effects
@@ -373,19 +374,11 @@ def _member(state: State, role: MemberRole, event: Event, now: float) -> Stepped
             return state, [Send(to=seat.host, message=Leaving()), *effects]
         case LinkChanged(event=LinkLost(peer=peer)) if peer == seat.host:
             return _left(state, seat, _HOST_GONE, failed=True)
-        case Ticked() if _gave_up(seat, now):
-            return _left(state, seat, host_silent(seat), failed=True)
+        case Ticked() if gave_up(seat, now):
+            return _left(state, seat, host_gone(seat), failed=True)
         case _:
             seat, effects = step_member(seat, event, now)
     return replace(state, role=replace(role, seat=seat)), effects
-
-
-def _gave_up(seat: MemberSeat, now: float) -> bool:
-    if seat.host_silent_since is None:
-        return False
-    # While the ring forms nobody has anything to lose by hearing at once that the host is gone.
-    patience_s = HOST_GRACE_S if isinstance(seat.view, Serving | WaitingRoom) else 4.0
-    return now - seat.host_silent_since > patience_s
 
 
 def _left(state: State, seat: MemberSeat, reason: Problem, *, failed: bool) -> Stepped:

@@ -65,17 +65,36 @@ def member_view(seat: MemberSeat, now: float) -> SessionView:
     view = seat.view
     if view is None:
         return Joining(step=JoinStep.MEASURING, model=seat.spec.name)
-    if seat.host_silent_since is None or not isinstance(view, Serving):
+    if seat.host_silent_since is None:
         return view
     silent_s = now - seat.host_silent_since
-    return msgspec.structs.replace(view, paused=host_silent(seat), grace_left_s=max(0.0, HOST_GRACE_S - silent_s))
+    match view:
+        case WaitingRoom():
+            return msgspec.structs.replace(view, problem=_host_silent(seat))
+        case Serving(ring=ring):
+            return msgspec.structs.replace(
+                view,
+                ring=tuple(msgspec.structs.replace(m, away_s=silent_s) if m.is_host else m for m in ring),
+                paused=_host_silent(seat),
+                grace_left_s=max(0.0, HOST_GRACE_S - silent_s),
+            )
+        case Forming():
+            return view
 
 
-def host_silent(seat: MemberSeat) -> Problem:
-    """The sentence for a host that does not answer."""
+def _host_silent(seat: MemberSeat) -> Problem:
     return Problem(
         title=f"{seat.host_name} stopped answering",
         advice="It hosts the session. We wait a minute; nothing you wrote is lost.",
+    )
+
+
+def host_gone(seat: MemberSeat) -> Problem:
+    """The sentence for a host that is waited for no longer."""
+    heard = seat.host_silent_since is not None
+    return Problem(
+        title=f"{seat.host_name} {'stopped answering' if heard else 'does not answer'}",
+        advice="It hosts the session, so the session is over. Ask for a new code when it is back.",
     )
 
 
