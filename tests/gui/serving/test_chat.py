@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from gui.serving.conftest import Show, Stage
-from gui.serving.hands import click, press, seen, write
+from gui.serving.hands import press, seen, words, write
 from gui.serving.scenes import ended, paused, serving
 from kafila.domain.commands import Ask, StopAnswer
 from kafila.gui.serving.message import Message
@@ -188,9 +188,9 @@ def test_tokens_a_second_are_behind_details(stage: Stage) -> None:
     ask(stage, "One?")
     stage.engine.say("x")
     stage.engine.finish()
-    assert "tokens" not in last(stage).footer.words()
+    assert "tokens" not in words(last(stage))
     last(stage).details.click()
-    assert "8.0 tokens/s" in last(stage).footer.words()
+    assert "8.0 tokens/s" in words(last(stage))
 
 
 def test_while_paused_nothing_is_sent_and_the_reason_is_there(stage: Stage, qtbot: QtBot) -> None:

@@ -36,7 +36,8 @@ class Message(QWidget):
         self.status = StatusLine(theme)
         self.failed = Notice(theme, NoticeKind.LOST)
         self.waits = Notice(theme, NoticeKind.LOST, Icon.PAUSE)
-        self.footer = Text(theme, "", Role.SMALL, Tone.MUTED, wrap=True)
+        self.footer = Text(theme, "", Role.SMALL, Tone.MUTED)
+        self.figures = Text(theme, "", Role.CAPTION, Tone.FAINT, wrap=True)
         self.details = QuietIcon(theme, Icon.INFO, self.tr("Details"))
         self.copy_question = QuietIcon(theme, Icon.COPY, self.tr("Copy the question"))
         self.edit_question = QuietIcon(theme, Icon.PENCIL, self.tr("Edit the question"))
@@ -78,7 +79,8 @@ class Message(QWidget):
         foot.setSpacing(px(8))
         self._gauge = IconLabel(self._theme, Icon.GAUGE, "text_faint", 14)
         foot.addWidget(self._gauge)
-        foot.addWidget(self.footer, 1)
+        foot.addWidget(self.footer)
+        foot.addStretch(1)
         foot.addWidget(self.details)
         foot.addWidget(self.copy_answer)
         foot.addWidget(self.ask_again)
@@ -93,6 +95,7 @@ class Message(QWidget):
         layout.addWidget(self.failed)
         layout.addWidget(self.waits)
         layout.addWidget(self._foot)
+        layout.addWidget(self.figures)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     @property
@@ -141,14 +144,12 @@ class Message(QWidget):
             return
         answer = turn.answer
         self._foot.setVisible(not answer.open)
-        words = footer_words(answer)
-        more = detail_words(answer)
-        self.details.setVisible(bool(more))
-        if more and self.details.isChecked():
-            words = " · ".join(part for part in (words, more) if part)
+        words, more = footer_words(answer), detail_words(answer)
         self.footer.set_text(words)
-        self.footer.setVisible(bool(words))
         self._gauge.setVisible(bool(words))
+        self.details.setVisible(bool(more))
+        self.figures.set_text(more)
+        self.figures.setVisible(bool(more) and self.details.isChecked() and not answer.open)
         self.copy_answer.setVisible(bool(answer.text))
 
     def _copied_question(self) -> None:
