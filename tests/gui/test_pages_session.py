@@ -104,6 +104,10 @@ def test_somebody_elses_name_is_never_markup(room: WaitingRoomPage) -> None:
     room.show_snapshot(snapshots.waiting_room(newcomers=newcomers))
     assert _newcomer(room).title.words() == "<b>x</b> asks to join"
     assert "<img src=x>" in _newcomer(room).second.words()
+    row = MemberRow(room.theme, snapshots.member(snapshots.ATTIC))
+    row.add_menu("More about <img src=x>", ())
+    assert row.more is not None
+    assert "<img" not in row.more.toolTip()
 
 
 def test_trust_is_switched(room: WaitingRoomPage, sent: list[Command]) -> None:
@@ -179,6 +183,8 @@ def test_ending_with_others_in_asks_first(room: WaitingRoomPage, sent: list[Comm
 def test_a_member_sees_the_room_without_the_code(room: WaitingRoomPage, sent: list[Command]) -> None:
     room.show_snapshot(snapshots.waiting_room(is_host=False, code=None, link=None, newcomers=()))
     assert not room.code_card.isVisible()
+    assert room.heading.isVisible()
+    assert room.heading.text() == "Sunday group"
     assert room.waiting.words() == "You are in. Maya starts when everyone is here."
     assert not room.start.isVisible()
     QTest.mouseClick(room.leave, LEFT)

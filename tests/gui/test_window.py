@@ -1,6 +1,6 @@
 """The window shows the page that fits, leads from one to the next, and asks before others lose something."""
 
-from collections.abc import Callable
+from itertools import product
 
 import pytest
 from PySide6.QtCore import Qt
@@ -11,7 +11,6 @@ from pytestqt.qtbot import QtBot
 from gui.conftest import Show
 from helpers import snapshots
 from kafila.domain.commands import Command, HostSession, JoinSession, LeaveSession, StartRing, TryDemo
-from kafila.domain.snapshot import Snapshot
 from kafila.gui.app import make_session_pages
 from kafila.gui.bridge import EngineStopped
 from kafila.gui.codes import code_words
@@ -45,24 +44,19 @@ def test_before_the_engine_speaks_it_says_so(window: Window) -> None:
     assert window.page() is window.waking
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "page", "place"),
-    [
-        (snapshots.idle, "start", Place.HOME),
-        (snapshots.preparing, "preparing", Place.HOME),
-        (snapshots.joining, "joining", Place.HOME),
-        (snapshots.waiting_room, "room", Place.SESSION),
-        (snapshots.forming, "forming", Place.SESSION),
-        (snapshots.ended, "ended", Place.SESSION),
-    ],
-)
-def test_every_kind_of_session_has_its_page(
-    window: Window, snapshot: Callable[[], Snapshot], page: str, place: Place
-) -> None:
-    window.show_snapshot(snapshot())
-    expected: QWidget = getattr(window, page)
-    assert window.stack.currentWidget() is expected
-    assert window.rail.button(place).isChecked()
+def test_every_kind_of_session_has_its_page(window: Window) -> None:
+    kinds = (
+        (snapshots.idle(), window.start, Place.HOME),
+        (snapshots.preparing(), window.preparing, Place.HOME),
+        (snapshots.joining(), window.joining, Place.HOME),
+        (snapshots.waiting_room(), window.room, Place.SESSION),
+        (snapshots.forming(), window.forming, Place.SESSION),
+        (snapshots.ended(), window.ended, Place.SESSION),
+    )
+    for snapshot, page, place in kinds:
+        window.show_snapshot(snapshot)
+        assert window.stack.currentWidget() is page
+        assert window.rail.button(place).isChecked()
 
 
 def test_a_serving_session_has_ring_and_graphs(window: Window) -> None:
@@ -237,13 +231,14 @@ def test_closing_asks_where_others_would_lose_the_session(window: Window, qtbot:
     assert not window.isVisible()
 
 
-@pytest.mark.parametrize("snapshot", [snapshots.idle, snapshots.ended, snapshots.joining])
-def test_closing_asks_nobody_where_nobody_loses_anything(
-    window: Window, qtbot: QtBot, snapshot: Callable[[], Snapshot]
-) -> None:
-    window.show_snapshot(snapshot())
-    with qtbot.waitSignal(window.closed, timeout=1000):
+def test_closing_asks_nobody_where_nobody_loses_anything(window: Window) -> None:
+    closed: list[bool] = []
+    window.closed.connect(lambda: closed.append(True))
+    for snapshot in (snapshots.idle(), snapshots.ended(), snapshots.joining()):
+        window.show_snapshot(snapshot)
+        window.show()
         window.close()
+    assert closed == [True, True, True]
 
 
 def test_the_ring_on_this_computer_alone_is_closed_without_asking(
@@ -257,23 +252,25 @@ def test_the_ring_on_this_computer_alone_is_closed_without_asking(
         window.close()
 
 
-@pytest.mark.parametrize("width", [760, 1039, 1280, 1900])
 @pytest.mark.parametrize("text_percent", [100, 200])
-def test_nothing_is_cut_off_at_any_width(window: Window, theme: Theme, width: int, text_percent: int) -> None:
+def test_nothing_is_cut_off_at_any_width(window: Window, theme: Theme, text_percent: int) -> None:
     theme.choose(Looks(mode=Mode.LIGHT, text_percent=text_percent, still=True))
-    window.resize(width, 600)
     pages = (snapshots.idle(), snapshots.waiting_room(), snapshots.forming(), snapshots.joining(), snapshots.ended())
-    for snapshot in pages:
+    for width, snapshot in product((760, 1039, 1280, 1900), pages):
+        window.resize(width, 600)
         window.show_snapshot(snapshot)
         QApplication.processEvents()
-        page = window.page()
-        for child in page.findChildren(QWidget):
-            if not child.isVisible():
-                continue
-            what = f"{type(child).__name__} {child.accessibleName()!r} on {type(page).__name__}"
-            assert child.mapTo(page, child.rect().topRight()).x() <= page.width(), what
-            if isinstance(child, Button | IconButton | Text | Tile | Segments | Check):
-                assert child.width() >= child.minimumSizeHint().width(), what
+        _assert_nothing_is_cut_off(window.page(), f"at {width}")
+
+
+def _assert_nothing_is_cut_off(page: QWidget, where: str) -> None:
+    for child in page.findChildren(QWidget):
+        if not child.isVisible():
+            continue
+        what = f"{type(child).__name__} {child.accessibleName()!r} on {type(page).__name__} {where}"
+        assert child.mapTo(page, child.rect().topRight()).x() <= page.width(), what
+        if isinstance(child, Button | IconButton | Text | Tile | Segments | Check):
+            assert child.width() >= child.minimumSizeHint().width(), what
 
 
 def test_every_button_has_a_name(window: Window) -> None:

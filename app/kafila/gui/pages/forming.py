@@ -175,6 +175,7 @@ class FormingPage(Page):
         if not isinstance(forming, Forming):
             return
         self._forming = forming
+        self.head_for(steps=forming.is_host, heading=forming.group)
         rows = {row_.member: row_ for row_ in forming.rows}
         parts = {share.member: share.blocks for share in forming.plan.shares}
         now_s = monotonic()

@@ -108,8 +108,8 @@ class Page(QWidget):
             names = (self.tr("Model"), self.tr("Conversations"), self.tr("People"), self.tr("Start"))
             self.steps = WizardSteps(theme, names)
             self.head.add_start(self.steps, 1)
-        else:
-            self.head.add_start(self.heading, 1)
+            self.heading.hide()
+        self.head.add_start(self.heading, 1)
         self._second = True
         self.foot = Bar(theme, "foot", FOOT)
         self.foot.turned.connect(self._foot_turned)
@@ -139,6 +139,13 @@ class Page(QWidget):
             self.back.emit()
             return
         super().keyPressEvent(event)
+
+    def head_for(self, *, steps: bool, heading: str) -> None:
+        """The host sees the steps that it takes; the others, where they are."""
+        if self.steps is not None:
+            self.steps.setVisible(steps)
+            self.heading.setVisible(not steps)
+        self.heading.set_text(heading)
 
     def summarise(self, first: str, second: str = "") -> None:
         """What the foot says: how things stand, or why the main action is not possible yet."""

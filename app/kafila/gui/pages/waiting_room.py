@@ -216,6 +216,7 @@ class WaitingRoomPage(Page):
             return
         self._room = room
         host = room.is_host
+        self.head_for(steps=host, heading=room.group)
         self.code_card.setVisible(host)
         self.waiting.setVisible(not host)
         if host:

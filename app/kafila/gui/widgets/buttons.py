@@ -1,6 +1,7 @@
 """Buttons of the four kinds, and the ones that only show an icon."""
 
 from enum import StrEnum
+from html import escape
 
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QIcon
@@ -161,7 +162,8 @@ class IconButton(QPushButton):
     def set_name(self, name: str) -> None:
         """Change what the button is called."""
         self.setAccessibleName(name)
-        self.setToolTip(name)
+        # Tooltips take markup, and the name may hold what another computer is called.
+        self.setToolTip(f"<qt>{escape(name)}</qt>")
 
     def set_icon(self, icon: Icon) -> None:
         """Change what the button shows."""

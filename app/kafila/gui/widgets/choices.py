@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 from kafila.gui.theme import Icon, Role, Theme
 from kafila.gui.widgets.buttons import IconButton, Kind, restyle
 from kafila.gui.widgets.focus import CORNER
+from kafila.gui.widgets.pill import LEADING
 from kafila.gui.widgets.text import Text
 
 RADIO = 18
@@ -173,8 +174,7 @@ class Check(QAbstractButton):
         painter.setFont(self._theme.font(Role.BODY))
         painter.setPen(colour("text_muted"))
         words = self.rect().adjusted(0 if rtl else px(26), 0, -px(26) if rtl else 0, 0)
-        side = Qt.AlignmentFlag.AlignRight if rtl else Qt.AlignmentFlag.AlignLeft
-        painter.drawText(words, side | Qt.AlignmentFlag.AlignVCenter, self.text())
+        painter.drawText(words, LEADING, self.text())
         painter.end()
 
 

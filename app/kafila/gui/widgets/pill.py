@@ -14,6 +14,8 @@ ICON = 14
 SIDE = 10
 GAP = 6
 LEAST = 56
+LEADING = Qt.AlignmentFlag.AlignLeading | Qt.AlignmentFlag.AlignVCenter
+"""Qt mirrors it by itself where one writes from right to left."""
 
 
 class PillKind(StrEnum):
@@ -112,8 +114,7 @@ class Pill(QWidget):
         painter.setPen(self._theme.colour(ink))
         painter.setFont(self._theme.font(Role.CAPTION, 600))
         box = self.rect().adjusted(0 if rtl else used, 0, -used if rtl else 0, 0)
-        side = Qt.AlignmentFlag.AlignRight if rtl else Qt.AlignmentFlag.AlignLeft
         room = box.width() - px(SIDE) + 2
         text = painter.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideRight, room)
-        painter.drawText(box, side | Qt.AlignmentFlag.AlignVCenter, text)
+        painter.drawText(box, LEADING, text)
         painter.end()

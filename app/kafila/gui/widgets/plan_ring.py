@@ -124,15 +124,15 @@ class PlanRing(QWidget):
         last = turns[-1] if len(turns) > 1 else 180.0
         middle = (last + 360) / 2
         for place in range(min(self._asking, 3)):
-            centre = self._at(middle + 16 * place, reach + 4)
+            centre = self._at(middle + 16 * place, reach + 10)
             pen = QPen(self._theme.colour("text_muted"), 1.5)
             pen.setDashPattern([2.4, 2])
             painter.setPen(pen)
             painter.setBrush(self._theme.colour("surface"))
-            painter.drawEllipse(centre, 9.5, 9.5)
+            painter.drawEllipse(centre, 8.5, 8.5)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(self._theme.colour("lantern"))
-            painter.drawEllipse(centre, 3.6, 3.6)
+            painter.drawEllipse(centre, 3.2, 3.2)
 
     def _paint_centre(self, painter: QPainter) -> None:
         font = self._theme.font(Role.HEADING)
