@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from gui.serving.conftest import Show, Stage
-from gui.serving.hands import press, seen, words, write
+from gui.serving.hands import click, press, seen, words, write
 from gui.serving.scenes import ended, paused, serving
 from kafila.domain.commands import Ask, StopAnswer
 from kafila.gui.serving.message import Message
