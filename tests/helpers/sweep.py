@@ -9,6 +9,7 @@ from mlx.utils import tree_flatten
 from mlx_lm.models.cache import make_prompt_cache
 from mlx_lm.utils import load_model
 
+from kafila.compute.backend import computing
 from kafila.compute.loading import load_stage
 from kafila.compute.part import Part
 
@@ -28,7 +29,8 @@ def differing_steps(whole: Path, shares: Sequence[Path], cuts: Sequence[int]) ->
     position, differing = 0, list[int]()
     for number, rows in enumerate(STEPS):
         ids = mx.random.randint(0, 300, (1, rows))
-        expected = model(ids, cache=caches)
+        with computing():
+            expected = model(ids, cache=caches)
         hidden = stages[0].embed(ids, position)
         for stage, own in zip(stages, held, strict=True):
             hidden = stage.run(hidden, own, position)

@@ -4,12 +4,16 @@ Import this on the MLX thread only.
 """
 
 import gc
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import mlx.core as mx
 from mlx import nn
 from mlx.utils import tree_flatten
 from mlx_lm.utils import maybe_set_recommended_wired_limit
 
+from kafila.compute.cpu.library import load
+from kafila.compute.cpu.seam import Seam, keep_as_stored
 from kafila.protocol.frames import Dtype
 
 WIRE_DTYPES: dict[Dtype, mx.Dtype] = {
@@ -19,9 +23,18 @@ WIRE_DTYPES: dict[Dtype, mx.Dtype] = {
 }
 
 
+_seams: list[Seam] = []
+"""The library for processors, where it is in use."""
+
+
 def start() -> None:
     """Set MLX up for this process."""
     if on_cpu():
+        library = load()
+        if library is not None and not _seams:
+            seam = Seam(library)
+            seam.install()
+            _seams.append(seam)
         # Every new kernel would run a C++ compiler for a second, if there is one at all; on a
         # CPU the results are equal without, bit by bit, and no slower.
         mx.disable_compile()
@@ -31,6 +44,8 @@ def start() -> None:
 
 def finish() -> None:
     """Let MLX's own threads end, or the process may abort when it exits."""
+    while _seams:
+        _seams.pop().remove()
     mx.synchronize()
     mx.clear_streams()
 
@@ -51,8 +66,27 @@ def compute_in_native_type(model: nn.Module) -> None:
 
     A CPU is ten times slower in the 16-bit types than in float32; a GPU takes what is stored.
     """
-    if on_cpu():
+    if _seams:
+        keep_as_stored(model)
+    elif on_cpu():
         model.set_dtype(mx.float32)
+
+
+def computing() -> AbstractContextManager[None]:
+    """While this is open, what is called of a model is computed at once, as quickly as is known here."""
+    return _seams[0].at_work() if _seams else nullcontext()
+
+
+def run_block(family: type[nn.Module], block: nn.Module, x: mx.array, *args: Any, **kwargs: Any) -> Any:
+    """A block that really computes now; `family` is its class in mlx-lm."""
+    if _seams:
+        return _seams[0].run_block(family, block, x, args, kwargs)
+    return family.__call__(block, x, *args, **kwargs)
+
+
+def library_in_use() -> str | None:
+    """Which kernels of the library for processors compute here; None where MLX does."""
+    return _seams[0].library.kernels if _seams else None
 
 
 def named_arrays(module: nn.Module) -> dict[str, mx.array]:

@@ -7,8 +7,8 @@ called whole, with three changes:
   through;
 - the hidden state from the stage before is put in front of the first own block, and the output
   of the last own block is taken out;
-- embedding, final norm and unembedding become nodes of a graph whose value nobody asks for, so
-  they cost nothing and their weights are never read.
+- the embedding becomes a node of a graph whose value nobody asks for, so it costs nothing and
+  its weights are never read; and behind the last own block the call is over.
 
 The head uses the same model for two more passes: what goes into block 0 is the embedding of the
 token ids, and what comes out behind the last block are the logits.
@@ -23,7 +23,7 @@ import mlx.core as mx
 from mlx import nn
 from mlx_lm.models.cache import make_prompt_cache
 
-from kafila.compute.backend import named_arrays
+from kafila.compute.backend import computing, named_arrays, run_block
 from kafila.compute.caches import Cache
 
 
@@ -74,19 +74,29 @@ class Stage:
     def embed(self, ids: mx.array, position: int) -> mx.array:
         """What goes into block 0 for token ids (1, rows)."""
         going = _Pass(enter=0, leave=0, hidden=None)
-        self._call(going, ids, self._every_cache([], position))
+        with computing():
+            self._call(going, ids, self._every_cache([], position))
         return going.result()
 
     def unembed(self, hidden: mx.array, position: int) -> mx.array:
         """Logits for hidden states that went through all blocks."""
         blocks = len(self._blocks)
-        going = _Pass(enter=blocks, leave=blocks, hidden=hidden)
-        return self._call(going, _no_ids(hidden), self._every_cache([], position))
+        going = _Pass(enter=blocks, leave=blocks + 1, hidden=hidden)
+        with computing():
+            logits = self._call(going, _no_ids(hidden), self._every_cache([], position))
+        if logits is None:
+            message = "the model calls more blocks than it has"
+            raise UnfitModelError(message)
+        return logits
 
-    def _call(self, going: "_Pass", ids: mx.array, caches: list[Cache]) -> mx.array:
+    def _call(self, going: "_Pass", ids: mx.array, caches: list[Cache]) -> mx.array | None:
+        """The logits; None where the pass ended before."""
         self._pass = going
         try:
             return self._model(ids, cache=caches)
+        except _Taken:
+            # What follows would be computed for nothing, or at least recorded.
+            return None
         finally:
             self._pass = None
 
@@ -101,7 +111,7 @@ class Stage:
                 raise RuntimeError(message)
             x = going.before(index, x)
             if own and going.runs(index):
-                x = family.__call__(module, x, *args, **kwargs)
+                x = run_block(family, module, x, *args, **kwargs)
             return going.after(index, x)
 
         block.__class__ = type(family.__name__, (family,), {"__call__": call})
@@ -121,6 +131,10 @@ class Stage:
             else:
                 caches.append(by_kind.get(_kind(template)) or _shadow(template, position))
         return caches
+
+
+class _Taken(Exception):  # noqa: N818  # not an error: the way out of the family's code
+    """What the pass was for is there."""
 
 
 class _Pass:
@@ -143,6 +157,7 @@ class _Pass:
             x = self._hidden
         if index == self._leave:
             self._taken = x
+            raise _Taken
         return x
 
     def after(self, index: int, x: Any) -> mx.array:
@@ -154,6 +169,7 @@ class _Pass:
             x = self._hidden
         if index + 1 == self._leave:
             self._taken = x
+            raise _Taken
         return x
 
     def result(self) -> mx.array:

@@ -10,7 +10,7 @@ from pathlib import Path
 import mlx.core as mx
 from mlx_lm.sample_utils import make_sampler
 
-from kafila.compute.backend import from_bytes, to_bytes, wire_dtype
+from kafila.compute.backend import from_bytes, on_cpu, to_bytes, wire_dtype
 from kafila.compute.caches import CacheShelf, Refusal, room_for
 from kafila.compute.loading import Progress, load_stage
 from kafila.compute.part import Part, Sampled
@@ -157,8 +157,11 @@ def _span_us(started: float) -> int:
 def _activation_dtype(arrays: dict[str, mx.array]) -> mx.Dtype:
     """What a block computes in: the floating-point type of most of its own parameters.
 
-    A hidden state may come from a computer that computes in another.
+    A hidden state may come from a computer that computes in another. On a CPU it is float32,
+    whatever its weights are stored in.
     """
+    if on_cpu():
+        return mx.float32
     sizes: dict[mx.Dtype, int] = {}
     for array in arrays.values():
         if mx.issubdtype(array.dtype, mx.floating):

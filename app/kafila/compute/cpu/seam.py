@@ -17,11 +17,11 @@ import mlx.core as mx
 from mlx import nn
 from mlx_lm.models import switch_layers
 
-from kafila.compute.cpu.blocks import plain_block, stored_of
+from kafila.compute.cpu.blocks import plain_block
 from kafila.compute.cpu.library import Activation, Library, Rope
 from kafila.compute.cpu.operations import ELEMENTS, Operations, Stored, rope_of
 
-_LINEAR = (nn.Linear, nn.QuantizedLinear, nn.QuantizedEmbedding)
+_LINEAR = (nn.Linear, nn.QuantizedLinear)
 _EXPERTS = (switch_layers.SwitchLinear, switch_layers.QuantizedSwitchLinear)
 
 
@@ -179,10 +179,10 @@ def keep_as_stored(model: nn.Module) -> None:
 
 
 def _kept(module: nn.Module) -> frozenset[str]:
-    if type(module) in _EXPERTS or (type(module) in _LINEAR and stored_of(module) is not None):
-        known = "scales" not in module or module["scales"].dtype in (*ELEMENTS, mx.uint8)
-        return frozenset(("weight", "scales", "biases")) if known else frozenset()
-    return frozenset()
+    if type(module) not in (*_LINEAR, *_EXPERTS):
+        return frozenset()
+    known = "scales" not in module or module["scales"].dtype in (*ELEMENTS, mx.uint8)
+    return frozenset(("weight", "scales", "biases")) if known else frozenset()
 
 
 def _stored(w: mx.array, **call: Any) -> Stored:
