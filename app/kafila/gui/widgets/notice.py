@@ -159,7 +159,7 @@ class Asking(QDialog):
         self.go.clicked.connect(self.accept)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         layout.addStretch(1)
-        self._focus_frame = FocusFrame(theme, self)
+        FocusFrame(theme, self)
         restyle(self)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
