@@ -28,6 +28,8 @@ class Kind(StrEnum):
     """No frame, red: leave, end, remove."""
     END = "end"
     """Filled red: only in the dialog that asks."""
+    INVERSE = "inverse"
+    """No frame, on the toast's inverse ground."""
 
 
 class Size(StrEnum):
@@ -45,6 +47,7 @@ _ICON_COLOURS: dict[Kind, ColourName] = {
     Kind.LINK: "accent_text",
     Kind.DANGER: "lost_text",
     Kind.END: "on_lost",
+    Kind.INVERSE: "bg",
 }
 _CORNERS = {Size.SMALL: 8, Size.NORMAL: 9, Size.LARGE: 11}
 _ROLES = {Size.SMALL: Role.SMALL, Size.NORMAL: Role.STRONG, Size.LARGE: Role.SUBHEADING}

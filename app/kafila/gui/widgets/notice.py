@@ -86,9 +86,9 @@ class Toast(QFrame):
         self._act: Callable[[], None] | None = None
         self.setProperty("notice", "toast")
         self._text = Text(theme, tone=Tone.INVERSE)
-        self.button = Button(theme, "", Kind.LINK, Size.SMALL)
+        self.button = Button(theme, "", Kind.INVERSE, Size.SMALL)
         self.button.clicked.connect(self._acted)
-        self._close = IconButton(theme, Icon.X, self.tr("Close"), Kind.QUIET, Size.SMALL)
+        self._close = IconButton(theme, Icon.X, self.tr("Close"), Kind.INVERSE, Size.SMALL)
         self._close.clicked.connect(self.hide)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(16, 6, 8, 6)
@@ -148,6 +148,8 @@ class Asking(QDialog):
         self.stay = Button(theme, stay)
         self.go = Button(theme, go, Kind.END)
         layout = QVBoxLayout(self)
+        # Else it would be as high as its sentences are at their narrowest.
+        layout.setSizeConstraint(QVBoxLayout.SizeConstraint.SetNoConstraint)
         side = theme.px(24)
         layout.setContentsMargins(side, side, side, side)
         layout.setSpacing(theme.px(8))
