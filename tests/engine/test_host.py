@@ -8,8 +8,10 @@ from kafila.domain.commands import (
     Ask,
     ChatMessage,
     Decline,
+    DivideByHand,
     HostSession,
     LeaveSession,
+    PlanAnew,
     Remove,
     StartRing,
 )
@@ -44,6 +46,7 @@ from kafila.protocol.control import (
     GiveFirstToken,
     Leaving,
     Loaded,
+    StageReport,
     View,
     Welcome,
 )
@@ -308,3 +311,51 @@ def test_a_question_before_serving_is_answered_with_a_sentence() -> None:
     effects = play.give(ask)
     assert not any(isinstance(e, StartAnswer) for e in effects)
     assert len(effects) == 1
+
+
+def test_a_person_may_divide_the_parts_and_admission_still_guards() -> None:
+    play = Play()
+    play.open(admission=Admission.ALL)
+    play.arrive(1)
+    play.give(DivideByHand(blocks=((member_id(1), 5), (HOST, 7))))
+    room = play.see().session
+    assert isinstance(room, WaitingRoom)
+    assert isinstance(room.plan, Plan)
+    assert [(s.member, s.first, s.end) for s in room.plan.shares] == [(member_id(1), 0, 5), (HOST, 5, 12)]
+    play.give(DivideByHand(blocks=((member_id(1), 5), (HOST, 8))))
+    room = play.see().session
+    assert isinstance(room, WaitingRoom)
+    assert isinstance(room.plan, Plan)
+    assert room.plan.search != "by-hand"  # counts that are not those of all blocks count for nothing
+
+
+def test_a_division_by_hand_ends_when_somebody_comes() -> None:
+    play = Play()
+    play.open(admission=Admission.ALL)
+    play.arrive(1)
+    play.give(DivideByHand(blocks=((HOST, 1), (member_id(1), 11))))
+    play.arrive(2)
+    room = play.see().session
+    assert isinstance(room, WaitingRoom)
+    assert isinstance(room.plan, Plan)
+    assert len(room.plan.shares) == 3
+
+
+def test_the_ring_is_divided_anew_by_what_its_stages_take() -> None:
+    play = Play()
+    serving(play)
+    play.give(PlanAnew())
+    session = play.see().session
+    assert isinstance(session, Serving)
+    assert "Ask something first" in session.planned
+    epoch = _epoch(play)
+    slow = session.ring[-1].member
+    for member in session.ring:
+        stage_ms = 900.0 if member.member == slow else 3.0
+        play.hear(int(member.member, 16), StageReport(epoch=epoch, busy=0.5, stage_ms=stage_ms, bytes_per_s=0.0))
+    effects = play.give(PlanAnew())
+    assert {e.to for e in sent(effects, Form)} == {m.member for m in session.ring}
+    forming_again = play.see().session
+    assert isinstance(forming_again, Forming)
+    assert _epoch(play) > epoch
+    assert forming_again.plan.share_of(slow).blocks == 1

@@ -77,6 +77,17 @@ class StartRing(msgspec.Struct, frozen=True, kw_only=True, tag="start"):
     """Form the ring with the members that are in."""
 
 
+class DivideByHand(msgspec.Struct, frozen=True, kw_only=True, tag="divide"):
+    """In the waiting room: divide the blocks so. Empty: as the planner would."""
+
+    blocks: tuple[tuple[MemberId, int], ...]
+    """Every member with its number of blocks, in ring order from the head on."""
+
+
+class PlanAnew(msgspec.Struct, frozen=True, kw_only=True, tag="plan-anew"):
+    """While serving: divide the blocks again by what the stages really take."""
+
+
 class LeaveSession(msgspec.Struct, frozen=True, kw_only=True, tag="leave"):
     """Leave; a host ends the session for everyone."""
 
@@ -125,6 +136,8 @@ Command = (
     | NewCode
     | TrustKnown
     | StartRing
+    | DivideByHand
+    | PlanAnew
     | LeaveSession
     | Ask
     | StopAnswer

@@ -211,6 +211,8 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True, tag="serving"):
     formed_in_s: float
     paused: Problem | None = None
     grace_left_s: float | None = None
+    planned: str = ""
+    """What came of dividing the parts anew, where the host asked for it."""
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):

@@ -70,7 +70,7 @@ class HostDoor:
         self._server: Rendezvous | None = None
         self._reachable: tuple[Address, ...] = ()
         self._reach = Reach.RENDEZVOUS
-        self._line: Line | None = None
+        self.line: Line | None = None
         self._nameplate = 0
         self._code: Code | None = None
         self._announcement: Announcement | None = None
@@ -84,11 +84,11 @@ class HostDoor:
         address = rendezvous or await self._serve(listen)
         if rendezvous is not None:
             self._reachable = (rendezvous,)
-        self._line = await self._doors.line(address, tasks=tasks, on_event=self._signalling)
-        seat = await self._line.open_session()
+        self.line = await self._doors.line(address, tasks=tasks, on_event=self._signalling)
+        seat = await self.line.open_session()
         await self._endpoint.take_seat(seat.seat)
         self._nameplate = seat.nameplate
-        tasks.create_task(self._answer_knocks(self._line, tasks))
+        tasks.create_task(self._answer_knocks(self.line, tasks))
         tasks.create_task(self._make_changes())
 
     async def invite(self) -> None:
@@ -110,8 +110,8 @@ class HostDoor:
         """Leave the rendezvous, and end the one that runs here."""
         if self._announcement is not None:
             await self._announcement.stop()
-        if self._line is not None:
-            await self._line.close()
+        if self.line is not None:
+            await self.line.close()
         if self._server is not None:
             await self._server.close()
 
@@ -148,15 +148,15 @@ class HostDoor:
         """End the code; who is in stays in."""
         self._code = None
         self._door.close()
-        if self._line is not None:
-            self._line.close_nameplate()
+        if self.line is not None:
+            self.line.close_nameplate()
         if self._announcement is not None:
             self._changes.put_nowait(self._take_back_announcement)
 
     async def _renew(self) -> None:
-        if self._line is not None:
+        if self.line is not None:
             self._code = None
-            await self._make_code(await self._line.new_nameplate())
+            await self._make_code(await self.line.new_nameplate())
 
     async def _reseat(self, seat: HostSeat) -> None:
         await self._endpoint.take_seat(seat.seat)

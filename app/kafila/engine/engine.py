@@ -45,6 +45,7 @@ from kafila.engine.ports import Doors, Models, OpenEndpoint, Stage
 from kafila.engine.session import Session
 from kafila.engine.settings import SettingsFile
 from kafila.engine.state import State, snapshot, step
+from kafila.protocol.links import Address
 
 if TYPE_CHECKING:
     from kafila.protocol.roster import Roster
@@ -67,7 +68,8 @@ class World:
     doors: Doors
     open_endpoint: OpenEndpoint
     stage: Stage
-    measure: Callable[[ModelSpec], Awaitable[Capability]]
+    measure: Callable[[ModelSpec, Address | None], Awaitable[Capability]]
+    """What this computer can do for a model, and what its network lets through, seen from a rendezvous."""
     engine_command: Sequence[str]
     """How another engine is started on this computer."""
 
@@ -166,7 +168,7 @@ class Engine:
             case CloseInvitation():
                 session.close_invitation()
             case Measure(spec=spec):
-                session.start(self._measure(spec))
+                session.start(self._measure(spec, session.rendezvous()))
             case StartCompanions(link=link, count=count):
                 session.start_companions(link, count)
             case _:
@@ -204,8 +206,8 @@ class Engine:
             self._show()
             await session.close()
 
-    async def _measure(self, spec: ModelSpec) -> None:
-        capability = await self.world.measure(spec)
+    async def _measure(self, spec: ModelSpec, rendezvous: Address | None) -> None:
+        capability = await self.world.measure(spec, rendezvous)
         self._events.put_nowait(MeasuredHere(capability=capability))
 
 

@@ -110,6 +110,10 @@ class Head:
             await self._take_turn(running)
         except UserError as error:
             self._fail(asker, ask, error.problem)
+        except asyncio.CancelledError:
+            if not running.stopped:
+                self._fail(asker, ask, _DIVIDED_ANEW)
+            raise
         except StoppedError:
             log.info("an answer was stopped on its way")
         except RingRefusedError:
@@ -261,3 +265,4 @@ _TOO_LONG = Problem(
 )
 _TOO_MANY = Problem(title="Too many questions are waiting", advice="Try again when some have been answered.")
 _REFUSED = Problem(title="The ring lost its place in this conversation", advice="Ask again.")
+_DIVIDED_ANEW = Problem(title="The parts were divided anew while this was being written", advice="Ask again.")

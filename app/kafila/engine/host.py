@@ -12,13 +12,16 @@ from kafila.domain.commands import (
     Admit,
     Command,
     Decline,
+    DivideByHand,
     NewCode,
+    PlanAnew,
     Remove,
     StartRing,
     TrustKnown,
 )
 from kafila.domain.errors import Problem
 from kafila.domain.ids import MemberId
+from kafila.domain.plan import Plan
 from kafila.domain.snapshot import FormStep
 from kafila.engine.events import (
     AnswerGuest,
@@ -38,7 +41,16 @@ from kafila.engine.events import (
     StartCompanions,
     Ticked,
 )
-from kafila.engine.host_plan import form_ring, peer_of, replan, set_peers, sign_members, start_when_complete
+from kafila.engine.host_plan import (
+    form_anew,
+    form_ring,
+    peer_of,
+    plan_anew,
+    replan,
+    set_peers,
+    sign_members,
+    start_when_complete,
+)
 from kafila.engine.hosting import FormingRing, Gathering, Hosting, Over, Seat, ServingRing, Stepped
 from kafila.protocol.control import (
     Declined,
@@ -119,8 +131,28 @@ def _command(hosting: Hosting, command: Command, now: float) -> Stepped:
             return _admit_known(replace(hosting, trust_known=on))
         case StartRing() if isinstance(hosting.stage, Gathering):
             return form_ring(hosting, now)
+        case DivideByHand(blocks=blocks) if isinstance(hosting.stage, Gathering):
+            return replan(replace(hosting, by_hand=blocks)), []
+        case PlanAnew() if isinstance(hosting.stage, ServingRing):
+            return _divide_anew(hosting, hosting.stage, now)
         case _:
             return hosting, []
+
+
+def _divide_anew(hosting: Hosting, ring: ServingRing, now: float) -> Stepped:
+    """Form the ring again where the stages themselves suggest another division."""
+    found = plan_anew(hosting, ring)
+    if not isinstance(found, Plan):
+        word = found.sentence if found else _ASK_FIRST
+        return replace(hosting, stage=replace(ring, word=word)), []
+    word = found.advice[0] if found.advice else ""
+    if _parts(found) == _parts(ring.plan):
+        return replace(hosting, stage=replace(ring, word=word)), []
+    return form_anew(replace(hosting, plan=found), found, now)
+
+
+def _parts(plan: Plan) -> list[tuple[MemberId, int, int]]:
+    return [(share.member, share.first, share.end) for share in plan.shares]
 
 
 def _invited(hosting: Hosting, invitation: Invitation | None) -> Stepped:
@@ -345,6 +377,7 @@ _REMOVED = Problem(
     title="The host took this computer out of the session",
     advice="Ask the host to let you in again.",
 )
+_ASK_FIRST = "Ask something first: the parts are timed while they work."
 _STUCK = Problem(
     title="The ring did not form",
     advice="Nothing moved for five minutes. Check that every computer is awake, then start again.",

@@ -7,7 +7,7 @@ import msgspec
 
 from kafila.domain.capability import Capability
 from kafila.domain.ids import MemberId
-from kafila.domain.plan import Plan
+from kafila.domain.plan import Plan, Refusal
 from kafila.domain.snapshot import Reach
 from kafila.engine.events import (
     AnswerGuest,
@@ -16,8 +16,11 @@ from kafila.engine.events import (
     Send,
     SetPeers,
 )
-from kafila.engine.hosting import FormingRing, Hosting, Row, Seat, Stepped
-from kafila.planner.plan import Candidate, make_plan
+from kafila.engine.hosting import FormingRing, Hosting, Row, Seat, ServingRing, Stepped
+from kafila.planner.by_hand import plan_by_hand
+from kafila.planner.live import replan as replan_live
+from kafila.planner.plan import answer
+from kafila.planner.question import Candidate, Question, ask
 from kafila.planner.tiling import tiling_hash
 from kafila.protocol.control import (
     Declined,
@@ -64,15 +67,42 @@ def set_peers(hosting: Hosting) -> SetPeers:
 
 
 def replan(hosting: Hosting) -> Hosting:
-    """The plan for everyone who is in and measured; None until all are."""
+    """The plan for everyone who is in and measured; None until all are.
+
+    A division made by hand holds as long as its members are those who are in.
+    """
+    question = _question(hosting)
+    if question is None:
+        return replace(hosting, plan=None)
+    ring = [member for member, _ in hosting.by_hand]
+    if sorted(ring) != sorted(seat.member for seat in hosting.seats):
+        return replace(hosting, by_hand=(), plan=answer(question))
+    counts = [count for _, count in hosting.by_hand]
+    try:
+        return replace(hosting, plan=plan_by_hand(question, ring, counts))
+    except ValueError:
+        return replace(hosting, by_hand=(), plan=answer(question))
+
+
+def plan_anew(hosting: Hosting, ring: ServingRing) -> Plan | Refusal | None:
+    """The plan that the stages themselves suggest, once each has been timed."""
+    question = _question(hosting)
+    stage_ms = {member: row.report.stage_ms for member, row in ring.rows.items() if row.report and row.report.stage_ms}
+    if question is None or len(stage_ms) < len(ring.rows):
+        return None
+    return replan_live(question, ring.plan, stage_ms)
+
+
+def _question(hosting: Hosting) -> Question | None:
+    """What the planner is asked; None until everyone is measured."""
     candidates = [
         Candidate(member=seat.member, name=seat.machine.name, capability=_as_seen_from_here(hosting, seat))
         for seat in hosting.seats
         if seat.capability is not None
     ]
     if len(candidates) < len(hosting.seats):
-        return replace(hosting, plan=None)
-    plan = make_plan(
+        return None
+    return ask(
         hosting.spec,
         candidates,
         context=hosting.context,
@@ -81,7 +111,6 @@ def replan(hosting: Hosting) -> Hosting:
             frozenset((hosting.me, seat.member)): seat.rtt_ms for seat in hosting.seats if seat.rtt_ms is not None
         },
     )
-    return replace(hosting, plan=plan)
 
 
 def _as_seen_from_here(hosting: Hosting, seat: Seat) -> Capability:
@@ -107,9 +136,13 @@ def start_when_complete(hosting: Hosting, now: float) -> Stepped:
 
 def form_ring(hosting: Hosting, now: float) -> Stepped:
     """Close the door and send everyone their blocks; nothing where no plan is admitted."""
-    plan = hosting.plan
-    if not isinstance(plan, Plan):
+    if not isinstance(hosting.plan, Plan):
         return hosting, []
+    return form_anew(hosting, hosting.plan, now)
+
+
+def form_anew(hosting: Hosting, plan: Plan, now: float) -> Stepped:
+    """Form a ring, the first or another, with exactly this plan."""
     hosting = replace(hosting, epoch=hosting.epoch + 1, invitation=None)
     tiling = tiling_hash(plan, hosting.spec, hosting.epoch)
     roster = sign_members(hosting)

@@ -78,6 +78,8 @@ class ServingRing:
     rows: Mapping[MemberId, Row]
     formed_in_s: float
     pace: Pace = field(default_factory=Pace)
+    word: str = ""
+    """What came of dividing anew."""
     chatting: int = 0
 
 
@@ -109,6 +111,8 @@ class Hosting:
     invitation: Invitation | None = None
     reach: Reach = Reach.THIS_COMPUTER
     guests: tuple[Guest, ...] = ()
+    by_hand: tuple[tuple[MemberId, int], ...] = ()
+    """How a person divided the blocks, in ring order from the head on; empty: the planner does."""
     plan: Plan | Refusal | None = None
     problem: Problem | None = None
     epoch: int = 0

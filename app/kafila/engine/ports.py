@@ -109,6 +109,11 @@ class Exchange(Protocol):
 class Line(Protocol):
     """A connection to a rendezvous, which comes back by itself when it breaks."""
 
+    @property
+    def address(self) -> Address:
+        """Where the rendezvous is."""
+        ...
+
     async def open_session(self, nameplate: int | None = None) -> HostSeat:
         """As a host: a session with a nameplate. Raises UserError."""
         ...

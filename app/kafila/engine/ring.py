@@ -126,7 +126,8 @@ class Circuit:
         while True:
             frame = decode_frame(await predecessor.receive(channel))
             waiting = self._back.get(frame.request)
-            if waiting is not None and not isinstance(frame, ReleaseFrame):
+            # What is still under way of an earlier plan finds nobody who waits for it.
+            if waiting is not None and frame.epoch == self._epoch and not isinstance(frame, ReleaseFrame):
                 waiting.put_nowait(frame)
 
     async def feed(

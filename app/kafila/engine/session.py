@@ -194,6 +194,11 @@ class Session:
     def _introduction(self) -> Introduction:
         return Introduction(spki_sha256=self._world.spki_sha256, machine=self._me.machine)
 
+    def rendezvous(self) -> Address | None:
+        """Where this session's rendezvous is, seen from here."""
+        holder = self._knocker or self._door
+        return None if holder is None or holder.line is None else holder.line.address
+
     def answer_guest(self, guest: Guest, answer: Welcome | Declined) -> None:
         """Let a guest in, or not."""
         if self._door is not None:

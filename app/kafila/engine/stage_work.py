@@ -63,12 +63,19 @@ class StageWork:
         self._read_from_host = read_from_host
         self._running: asyncio.Task[None] | None = None
         self._head: Head | None = None
+        self._answers: asyncio.TaskGroup | None = None
+        """Answers end with the ring that they are written by."""
 
     def load(self, order: LoadStage) -> None:
         """Load this computer's blocks, and run them from then on."""
-        if self._running is not None:
-            self._running.cancel()
-        self._running = self._start(self._run(order))
+        earlier, self._head, self._answers = self._running, None, None
+        self._running = self._start(self._run_after(earlier, order))
+
+    async def _run_after(self, earlier: "asyncio.Task[None] | None", order: LoadStage) -> None:
+        if earlier is not None:
+            earlier.cancel()
+            await asyncio.wait([earlier])
+        await self._run(order)
 
     async def _run(self, order: LoadStage) -> None:
         epoch = order.form.epoch
@@ -140,6 +147,7 @@ class StageWork:
                     digest_key=secrets.token_bytes(32),
                     say=lambda asker, event: self._happened(Answered(asker=asker, event=event)),
                 )
+                self._answers = tasks
                 tasks.create_task(circuit.run())
             elif links is not None:
                 tasks.create_task(run_stage(self._world.stage, successor=links[0], predecessor=links[1], meter=meter))
@@ -175,8 +183,8 @@ class StageWork:
 
     def start_answer(self, asker: MemberId, ask: Ask) -> None:
         """Answer a question."""
-        if self._head is not None:
-            self._start(self._head.answer(asker, ask))
+        if self._head is not None and self._answers is not None:
+            self._answers.create_task(self._head.answer(asker, ask))
 
     def cancel_answer(self, asker: MemberId, stop: StopAnswer) -> None:
         """Stop an answer."""

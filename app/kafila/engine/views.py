@@ -171,6 +171,7 @@ def _serving(hosting: Hosting, ring: ServingRing, now: float) -> Serving:
         formed_in_s=ring.formed_in_s,
         paused=paused,
         grace_left_s=max(0.0, GRACE_S - silent_s) if away else None,
+        planned=ring.word,
     )
 
 
