@@ -14,7 +14,7 @@ from kafila.compute.demo_model import DEMO_MODEL_NAME, make_demo_model
 from kafila.compute.measure import measure, room_bytes
 from kafila.compute.mlx_thread import MlxThread
 from kafila.compute.runtime import StageRuntime
-from kafila.domain.capability import Capability
+from kafila.domain.capability import Capability, Reachability
 from kafila.domain.errors import PeerError, Problem, UserError
 from kafila.domain.model import ModelSpec
 from kafila.domain.snapshot import ModelCard, ThisComputer
@@ -26,6 +26,7 @@ from kafila.network.endpoint import Endpoint
 from kafila.network.identity import DeviceIdentity
 from kafila.network.lan import Announcement, find_rendezvous
 from kafila.network.lan_addresses import lan_addresses
+from kafila.network.measure import measure_network
 from kafila.network.rendezvous_client import RendezvousClient
 from kafila.network.rendezvous_server import RendezvousServer
 from kafila.protocol.links import Address, LinkEvent
@@ -157,9 +158,16 @@ async def open_world(profile: str | None, *, ephemeral: bool) -> AsyncGenerator[
     signing_key = Ed25519PrivateKey.from_private_bytes(identity.to_bytes())
     thread = MlxThread(folders.models.parent / "kernels")
 
-    async def capability(spec: ModelSpec) -> Capability:
-        bandwidth, flops = await measure(thread, spec)
-        return Capability(room_bytes=await asyncio.to_thread(room_bytes), bandwidth_bytes_s=bandwidth, flops_s=flops)
+    async def capability(spec: ModelSpec, rendezvous: Address | None) -> Capability:
+        async with asyncio.TaskGroup() as tasks:
+            network = tasks.create_task(_look_around(rendezvous))
+            bandwidth, flops = await measure(thread, spec)
+        return Capability(
+            room_bytes=await asyncio.to_thread(room_bytes),
+            bandwidth_bytes_s=bandwidth,
+            flops_s=flops,
+            reachability=network.result(),
+        )
 
     me = ThisComputer(
         member=identity.member,
@@ -182,6 +190,13 @@ async def open_world(profile: str | None, *, ephemeral: bool) -> AsyncGenerator[
         )
     finally:
         await thread.close()
+
+
+async def _look_around(rendezvous: Address | None) -> Reachability:
+    """What the network lets through; nothing to learn where the rendezvous is on this computer."""
+    if rendezvous is None or rendezvous.host == LOOPBACK:
+        return Reachability()
+    return (await measure_network([rendezvous])).reachability()
 
 
 async def _identity(folders: Folders, profile: str | None, *, ephemeral: bool) -> tuple[DeviceIdentity, Problem | None]:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from kafila import __version__
-from kafila.cli import bench, plan
+from kafila.cli import bench, doctor, plan
 from kafila.domain.errors import UserError
 
 Run = Callable[[argparse.Namespace], int]
@@ -153,6 +153,7 @@ def _parser() -> argparse.ArgumentParser:
 
     plan.add_parser(commands, parents=[common])
     bench.add_parser(commands, parents=[common])
+    doctor.add_parser(commands, parents=[common])
 
     engine = commands.add_parser("engine", parents=[common, profile])
     engine.add_argument("--ephemeral", action="store_true", help=argparse.SUPPRESS)

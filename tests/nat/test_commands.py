@@ -1,0 +1,59 @@
+"""The commands as people type them, on computers behind routers."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from nat.meeting import CLASSES, KAFILA, PORT, serving
+from natlab.lab import MIDDLE, SiteSpec, open_lab
+from natlab.namespaces import Computer
+from natlab.rules import Nat
+
+WITHIN_S = 60.0
+
+
+def _environment(tmp_path: Path, name: str) -> dict[str, str]:
+    home = tmp_path / name
+    home.mkdir()
+    return os.environ | {
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home / "config"),
+        "XDG_DATA_HOME": str(home / "data"),
+        "PYTHONPATH": str(Path(__file__).parents[2] / "app"),
+        "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
+    }
+
+
+async def _run(computer: Computer, environment: dict[str, str], *command: str) -> tuple[int, str]:
+    program = computer.start([*KAFILA, *command], environment)
+    async with asyncio.timeout(WITHIN_S):
+        out, _ = await asyncio.to_thread(program.communicate)
+    return program.returncode, out
+
+
+@pytest.mark.parametrize("nat", [Nat.PORT_MOVED, Nat.SYMMETRIC, Nat.UDP_BLOCKED])
+async def test_the_doctor_tells_a_program_what_the_router_does(nat: Nat, tmp_path: Path) -> None:
+    async with open_lab(SiteSpec(name="home", nat=nat)) as lab, serving(lab.middle):
+        environment = _environment(tmp_path, "home")
+        at = f"{MIDDLE[0]}:{PORT}"
+        code, out = await _run(lab["home"], environment, "doctor", "--rendezvous", at, "--json")
+        outside = lab.outside("home")
+    assert code == 0
+    said = json.loads(out)
+    mapping, filtering = CLASSES[nat]
+    assert (said["mapping"], said["filtering"]) == (mapping.value, filtering.value)
+    if nat is Nat.UDP_BLOCKED:
+        assert (said["udp"], said["public_address_seen"]) == (False, None)
+    else:
+        assert said["public_address_seen"].startswith(f"{outside}:")
+
+
+async def test_the_doctor_says_that_nobody_answers(tmp_path: Path) -> None:
+    async with open_lab(SiteSpec(name="home", nat=Nat.OPEN)) as lab:
+        environment = _environment(tmp_path, "home")
+        code, out = await _run(lab["home"], environment, "doctor", "--rendezvous", f"{MIDDLE[0]}:{PORT}")
+    assert code == 1
+    assert out.startswith("The rendezvous does not answer.")
