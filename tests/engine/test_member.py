@@ -160,7 +160,7 @@ def test_whoever_is_let_in_links_with_the_host_and_measures(play: Play) -> None:
 
 def test_a_plan_links_the_neighbours_and_loads(play: Play) -> None:
     effects = in_ring(play, 1, 2, 3)
-    assert [type(e) for e in effects] == [SetPeers, LoadStage]
+    assert [type(e) for e in effects] == [SetPeers, LoadStage, Send]
     loaded = play(StageLoaded(epoch=7, resident_weight_bytes=5, process_id=6))
     assert loaded == [Send(to=HOST, message=Loaded(epoch=7, resident_weight_bytes=5, process_id=6))]
 
@@ -185,6 +185,13 @@ def test_the_hop_to_the_next_member_is_reported_with_its_time(play: Play) -> Non
     again = play.link(PathChanged(peer=OTHER, path=PathKind.RELAYED, rtt_ms=5.0))
     assert again == [Send(to=HOST, message=EdgeReport(epoch=7, path=PathKind.RELAYED, rtt_ms=5.0, after_ms=250.0))]
     assert play.link(PathChanged(peer=HOST, path=PathKind.DIRECT, rtt_ms=1.0)) == []
+
+
+def test_a_link_that_is_there_already_is_an_edge_at_once(play: Play) -> None:
+    play.link(PathChanged(peer=HOST, path=PathKind.DIRECT, rtt_ms=1.0))
+    play.now += 5.0
+    effects = play.hear(1, form(2, 1, 3))
+    assert effects[-1] == Send(to=HOST, message=EdgeReport(epoch=7, path=PathKind.DIRECT, rtt_ms=1.0, after_ms=0.0))
 
 
 def test_a_question_goes_to_the_head_and_only_its_answer_counts(play: Play) -> None:

@@ -146,6 +146,8 @@ class Reporter:
             if self._states.get(row.member) != row.step.value:
                 self.tell(f"{row.machine.name} {FORM_STEPS[row.step]}.")
             self._state(row.member, row.step.value)
+        for edge in forming.edges:
+            self._edge(edge)
 
     def _plan(self, plan: Plan, names: Mapping[MemberId, str]) -> None:
         key = f"plan {[(s.member, s.first, s.end) for s in plan.shares]}"

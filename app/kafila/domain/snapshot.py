@@ -142,6 +142,19 @@ class FormingMember(msgspec.Struct, frozen=True, kw_only=True):
     total_bytes: int = 0
 
 
+class RingEdge(msgspec.Struct, frozen=True, kw_only=True):
+    """One hop of the ring as it is now."""
+
+    from_member: MemberId
+    to_member: MemberId
+    path: PathKind | None
+    """None while connecting or lost."""
+    rtt_ms: float | None
+    after_ms: float
+    """How long after the start of forming the edge took this path."""
+    bytes_per_s: float = 0.0
+
+
 class Forming(msgspec.Struct, frozen=True, kw_only=True, tag="forming"):
     """The ring is being made."""
 
@@ -150,6 +163,7 @@ class Forming(msgspec.Struct, frozen=True, kw_only=True, tag="forming"):
     model: str
     plan: Plan
     rows: tuple[FormingMember, ...]
+    edges: tuple[RingEdge, ...] = ()
 
 
 class RingMember(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,19 +183,6 @@ class RingMember(msgspec.Struct, frozen=True, kw_only=True):
     process_id: int
     away_s: float | None = None
     """How long it has not answered; None while it does."""
-
-
-class RingEdge(msgspec.Struct, frozen=True, kw_only=True):
-    """One hop of the ring as it is now."""
-
-    from_member: MemberId
-    to_member: MemberId
-    path: PathKind | None
-    """None while connecting or lost."""
-    rtt_ms: float | None
-    after_ms: float
-    """How long after the start of forming the edge took this path."""
-    bytes_per_s: float = 0.0
 
 
 class Pace(msgspec.Struct, frozen=True, kw_only=True):

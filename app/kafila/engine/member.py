@@ -5,7 +5,7 @@ welcomed ──▶ measured ──▶ (Form) loading ──▶ loaded ──▶ 
                             └───────── a new plan ─────────┘
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafila.domain.chat import AnswerDone, AnswerFailed, ChatEvent
@@ -76,6 +76,16 @@ Asked = tuple[ConversationId, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Hop:
+    """How a link runs."""
+
+    path: PathKind
+    rtt_ms: float | None
+    since: float
+    """When it took that path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSeat:
     """What a member knows of its session."""
 
@@ -90,10 +100,8 @@ class MemberSeat:
     """When it was let in; the host was from the start."""
     form: Form | None = None
     form_at: float = 0.0
-    path: PathKind | None = None
-    """How the hop to the next member runs; None before it does."""
-    path_after_ms: float = 0.0
-    """How long after the plan came it took that path."""
+    hops: Mapping[MemberId, Hop] = field(default_factory=dict[MemberId, Hop])
+    """How the links of this computer run; the one to the next member is an edge of the ring."""
     view: WaitingRoom | Forming | Serving | None = None
     host_silent_since: float | None = None
     asked: frozenset[Asked] = field(default_factory=frozenset[Asked])
@@ -168,7 +176,7 @@ def _leads(seat: MemberSeat, epoch: int | None = None) -> bool:
 
 
 def _form(seat: MemberSeat, form: Form, now: float) -> tuple[MemberSeat, list[Effect]]:
-    seat = replace(seat, form=form, form_at=now, path=None)
+    seat = replace(seat, form=form, form_at=now)
     load = LoadStage(
         form=form,
         spec=seat.spec,
@@ -176,7 +184,21 @@ def _form(seat: MemberSeat, form: Form, now: float) -> tuple[MemberSeat, list[Ef
         context=seat.context,
         concurrency=seat.concurrency,
     )
-    return seat, [*_link_with(seat, form.peers), load]
+    return seat, [*_link_with(seat, form.peers), load, *_report_edge(seat)]
+
+
+def _report_edge(seat: MemberSeat) -> list[Effect]:
+    """Tell the host how the hop to the next member runs, if there is one."""
+    if seat.form is None or seat.successor is None:
+        return []
+    hop = seat.hops.get(seat.successor)
+    report = EdgeReport(
+        epoch=seat.form.epoch,
+        path=hop.path if hop else None,
+        rtt_ms=hop.rtt_ms if hop else None,
+        after_ms=max(0.0, hop.since - seat.form_at) * 1e3 if hop else 0.0,
+    )
+    return [Send(to=seat.host, message=report)]
 
 
 def _link_with(seat: MemberSeat, peers: Sequence[Peer]) -> list[Effect]:
@@ -193,19 +215,17 @@ def _link_changed(seat: MemberSeat, change: LinkEvent, now: float) -> tuple[Memb
                 seat = replace(seat, host_silent_since=None)
             case PathChanged():
                 pass
-    form = seat.form
-    if change.peer != seat.successor or form is None:
-        return seat, []
     match change:
-        case PathChanged(path=path, rtt_ms=rtt_ms):
-            pass
-        case LinkLost():
-            path, rtt_ms = None, None
+        case PathChanged(peer=peer, path=path, rtt_ms=rtt_ms):
+            before = seat.hops.get(peer)
+            since = before.since if before and before.path is path else now
+            hops = {**seat.hops, peer: Hop(path=path, rtt_ms=rtt_ms, since=since)}
+        case LinkLost(peer=peer):
+            hops = {member: hop for member, hop in seat.hops.items() if member != peer}
         case _:
             return seat, []
-    after_ms = (now - seat.form_at) * 1e3 if path != seat.path else seat.path_after_ms
-    report = EdgeReport(epoch=form.epoch, path=path, rtt_ms=rtt_ms, after_ms=after_ms)
-    return replace(seat, path=path, path_after_ms=after_ms), [Send(to=seat.host, message=report)]
+    seat = replace(seat, hops=hops)
+    return seat, _report_edge(seat) if peer == seat.successor else []
 
 
 def gave_up(seat: MemberSeat, now: float) -> bool:

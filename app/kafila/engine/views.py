@@ -46,6 +46,7 @@ def host_view(hosting: Hosting, now: float) -> WaitingRoom | Forming | Serving |
                 model=hosting.model,
                 plan=plan,
                 rows=tuple(_forming_row(hosting, member, row) for member, row in rows.items()),
+                edges=_edges(hosting, plan, rows),
             )
         case ServingRing():
             return _serving(hosting, hosting.stage, now)
