@@ -45,6 +45,8 @@ DEMO_CARD = ModelCard(
     good_at="Small and quick to try; short answers, and it is sometimes wrong",
     tags=("Chat", "Light"),
     size_bytes=115_000_000,
+    kv_bytes_per_token=46_080,
+    max_context=8192,
     licence="Apache 2.0",
     fits_here=True,
 )
