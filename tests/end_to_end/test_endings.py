@@ -1,7 +1,6 @@
 """However a process ends, the others hear of it in words, and nothing hangs."""
 
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -119,11 +118,11 @@ class TestGathering:
 
 class TestDemo:
     @pytest.fixture
-    def companions(self, demo_home: Home) -> Iterator[tuple[Process, list[psutil.Process]]]:
+    def companions(self, demo_home: Home) -> tuple[Process, list[psutil.Process]]:
         """A demo, and the engines that it has started."""
         demo = demo_home.start("demo", "--headless", "--json", "--members", 3)
         demo.sentence("loads its parts")
-        yield demo, psutil.Process(demo.pid).children(recursive=True)
+        return demo, psutil.Process(demo.pid).children(recursive=True)
 
     def test_takes_its_engines_with_it(self, companions: tuple[Process, list[psutil.Process]]) -> None:
         demo, engines = companions

@@ -59,9 +59,10 @@ class Process:
             encoding="utf-8",
         )
         self.pid = self._child.pid
-        self.command = " ".join(command[2:])
+        self.command = " ".join(command[command.index("kafila") + 1 :])
         self._out: list[str] = []
         self._err: list[str] = []
+        self._events: list[Event] = []
         self._news = threading.Condition()
         self._open_streams = 2
         self._readers = [
@@ -76,6 +77,8 @@ class Process:
             for line in stream:
                 with self._news:
                     lines.append(line)
+                    if lines is self._out and line.startswith("{"):
+                        self._events.append(json.loads(line))
                     self._news.notify_all()
         with self._news:
             self._open_streams -= 1
@@ -84,9 +87,14 @@ class Process:
     # What it says
 
     def events(self) -> list[Event]:
-        """Everything on its output so far, one JSON object a line."""
+        """The JSON objects on its output so far."""
         with self._news:
-            return [json.loads(line) for line in self._out if line.endswith("\n")]
+            return list(self._events)
+
+    def lines(self, start: int = 0) -> list[str]:
+        """The lines of its output so far, from one of them on."""
+        with self._news:
+            return self._out[start:]
 
     def errors(self) -> str:
         """Everything on its standard error so far."""
@@ -124,7 +132,7 @@ class Process:
         with self._news:
             self._news.wait_for(lambda: look() or not self._open_streams, timeout=within_s)
             came = look()
-        assert came, f"{self} did not say {what}:\n{self.errors()}\n{''.join(self._out)}"
+        assert came, f"{self} did not say {what}:\n{self._story()}"
 
     # What is done to it
 
@@ -149,7 +157,7 @@ class Process:
         try:
             code = self._child.wait(within_s)
         except subprocess.TimeoutExpired:
-            message = f"{self} does not end:\n{self.errors()}\n{''.join(self._out)}"
+            message = f"{self} does not end:\n{self._story()}"
             raise AssertionError(message) from None
         for reader in self._readers:
             reader.join(PATIENCE_S)
@@ -161,6 +169,10 @@ class Process:
         if self._child.poll() is None:
             self._child.kill()
         self.finish()
+
+    def _story(self) -> str:
+        """The end of what it said, short enough to be read."""
+        return "\n".join(line.rstrip()[:400] for line in (*self._err[-40:], *self._out[-40:]))
 
     def __str__(self) -> str:
         return f"“kafila {self.command}” ({self.pid})"
