@@ -1,6 +1,7 @@
 """The window as a program: shown, driven, closed, with nothing left behind."""
 
 import asyncio
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from PySide6.QtWidgets import QApplication
 from gui.test_bridge import until
 from helpers import snapshots
 from helpers.fake_engine import DIE, heard, write_script
-from kafila.gui.app import live
+from kafila.gui.app import Signals, live
 from kafila.gui.preferences import read_preferences
 from kafila.gui.theme import Mode
 from kafila.gui.window import Window
@@ -134,3 +135,30 @@ def test_a_polite_kill_closes_the_window(tmp_path: Path) -> None:
         process.terminate()
         assert process.wait(timeout=60) == 0
     assert not _processes_of(tmp_path)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_windows_of_one_process_may_end_in_any_order(qapp: QApplication, first: int) -> None:
+    """Signals and what wakes Qt belong to the process: they are put back when the last window ends."""
+    handler = signal.getsignal(signal.SIGTERM)
+    wakes = signal.set_wakeup_fd(-1)
+    signal.set_wakeup_fd(wakes)
+    closed: list[int] = []
+
+    def close_one() -> None:
+        closed.append(0)
+
+    def close_other() -> None:
+        closed.append(1)
+
+    closers = (close_one, close_other)
+    for close in closers:
+        Signals.of(qapp).watch(close)
+    signal.raise_signal(signal.SIGTERM)
+    assert closed == [0, 1]
+    Signals.of(qapp).unwatch(closers[first])
+    signal.raise_signal(signal.SIGTERM)
+    assert closed == [0, 1, 1 - first]
+    Signals.of(qapp).unwatch(closers[1 - first])
+    assert signal.getsignal(signal.SIGTERM) is handler
+    assert signal.set_wakeup_fd(wakes) == wakes

@@ -25,14 +25,16 @@ from kafila.gui.window import SessionPages, Window
 
 
 class Signals(QObject):
-    """Lets Ctrl+C and a polite kill close the window.
+    """Lets Ctrl+C and a polite kill close the windows of this process.
 
     Python runs its handlers only between its own instructions; while Qt waits, there are none. So
-    the signal also writes to a socket, and Qt wakes Python to read it.
+    the signal also writes to a socket, and Qt wakes Python to read it. Signals belong to the whole
+    process, so all its windows share one of these: the first makes it, the last puts back what was.
     """
 
-    def __init__(self, close: Callable[[], None]) -> None:
-        super().__init__()
+    def __init__(self, app: QApplication) -> None:
+        super().__init__(app)
+        self._closers: list[Callable[[], None]] = []
         self._reader, self._writer = socket.socketpair()
         for end in (self._reader, self._writer):
             end.settimeout(0)
@@ -41,21 +43,39 @@ class Signals(QObject):
         self._notifier.activated.connect(self._drain)
 
         def on_signal(_number: int, _frame: FrameType | None) -> None:
-            close()
+            for close in tuple(self._closers):
+                close()
 
         self._handlers = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    @classmethod
+    def of(cls, app: QApplication) -> "Signals":
+        """The one of this process."""
+        return app.findChild(cls) or cls(app)
+
+    def watch(self, close: Callable[[], None]) -> None:
+        """Have `close` called on a signal."""
+        self._closers.append(close)
+
+    def unwatch(self, close: Callable[[], None]) -> None:
+        """No more; when nobody watches, signals are as they were."""
+        self._closers.remove(close)
+        if not self._closers:
+            self._restore()
 
     def _drain(self) -> None:
         self._reader.recv(64)
 
-    def restore(self) -> None:
-        """Leave signals as they were."""
+    def _restore(self) -> None:
         self._notifier.setEnabled(False)
         signal.set_wakeup_fd(self._before)
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
         self._reader.close()
         self._writer.close()
+        # The next window must not find this one while Qt has not destroyed it yet.
+        self.setParent(None)
+        self.deleteLater()
 
 
 class GroupBook(SeriesBook):
@@ -121,7 +141,8 @@ async def live(app: QApplication, engine_command: Sequence[str], data_folder: Pa
     window.closed.connect(closed.set)
     window.settings.looks_chosen.connect(theme.choose)
     app.commitDataRequest.connect(window.close_now)
-    signals = Signals(window.close_now)
+    signals = Signals.of(app)
+    signals.watch(window.close_now)
     window.restoreGeometry(QByteArray(preferences.geometry_bytes()))
     window.show()
     try:
@@ -130,7 +151,7 @@ async def live(app: QApplication, engine_command: Sequence[str], data_folder: Pa
             await closed.wait()
             await engine.stop()
     finally:
-        signals.restore()
+        signals.unwatch(window.close_now)
         kept = preferences.with_looks(theme.looks).with_geometry(bytes(window.saveGeometry().data()))
         keep_preferences(data_folder, kept)
         window.deleteLater()

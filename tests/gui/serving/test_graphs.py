@@ -53,7 +53,19 @@ def test_before_the_first_word_they_say_so(theme: Theme, show: Show) -> None:
     graphs = SmallGraphs(theme, SeriesBook())
     show(graphs, 600, 160)
     graphs.show_serving(msgspec.structs.replace(serving(), pace=Pace()))
-    assert words(graphs).count("Starts with the first word.") == 3
+    assert words(graphs).count("Starts with the first word.") == 2
+
+
+def test_what_is_there_before_the_first_word_has_nothing_written_over_it(theme: Theme, show: Show) -> None:
+    graphs, page = SmallGraphs(theme, SeriesBook()), GraphsPage(theme)
+    early = msgspec.structs.replace(serving(), pace=Pace())
+    show(graphs, 600, 160)
+    show(page, 1204, 800)
+    graphs.show_serving(early)
+    page.show_snapshot(snapshot(early))
+    for busy, pace in ((graphs.busy, graphs.pace), (page.busy, page.pace)):
+        assert "Starts with the first word." not in words(busy)
+        assert "Starts with the first word." in words(pace)
 
 
 def test_while_paused_the_last_values_stay_and_nothing_runs(theme: Theme, show: Show) -> None:

@@ -73,6 +73,12 @@ class LiveGraphs(QWidget):
         """Show what the history holds."""
         raise NotImplementedError
 
+    def hint(self, *, begun: bool) -> str:
+        """What stands over a graph: that it has not begun, or that it stands still."""
+        if not begun:
+            return self.tr("Starts with the first word.")
+        return self.tr("paused") if self.serving is not None and self.serving.paused is not None else ""
+
     def _tick(self) -> None:
         if self.serving is not None:
             self.history.offer(sample(self.serving, monotonic()))
@@ -168,11 +174,9 @@ class SmallGraphs(LiveGraphs):
             span_s=SMALL_SPAN_S,
             fine=False,
         )
-        hint = "" if self.history.begun else self.tr("Starts with the first word.")
-        if not hint and serving.paused is not None:
-            hint = self.tr("paused")
         newest = window.samples[-1] if window.samples else None
-        self.busy.show_chart(*charts.busy_chart(window, self.theme, self.members), mean_busy(newest), hint)
+        seen, hint = self.hint(begun=newest is not None), self.hint(begun=self.history.begun)
+        self.busy.show_chart(*charts.busy_chart(window, self.theme, self.members), mean_busy(newest), seen)
         pace = charts.pace_of(newest) if newest else None
         value = figures.rate(pace) if pace is not None else ""
         self.pace.show_chart(*charts.pace_chart(window, self.theme), value, hint)

@@ -169,11 +169,9 @@ class GraphsPage(LiveGraphs):
         span = self._shown_s(now_s)
         samples = self.history.last(span, now_s=now_s, points=POINTS)
         window = charts.Window(samples=samples, now_s=now_s, span_s=span, fine=True)
-        hint = "" if self.history.begun else self.tr("Starts with the first word.")
-        if not hint and serving.paused is not None:
-            hint = self.tr("paused")
         newest = samples[-1] if samples else None
-        self.busy.show_chart(*charts.busy_chart(window, self.theme, self.members), "", hint)
+        seen, hint = self.hint(begun=newest is not None), self.hint(begun=self.history.begun)
+        self.busy.show_chart(*charts.busy_chart(window, self.theme, self.members), "", seen)
         pace = charts.pace_of(newest) if newest else None
         value = figures.rate(pace) if pace is not None else ""
         self.pace.show_chart(*charts.pace_chart(window, self.theme), value, hint)
