@@ -40,6 +40,14 @@ def _dialog() -> Asking:
     return dialogs[0]
 
 
+def test_nothing_is_drawn_as_focused_before_anything_is(theme: Theme, sent: list[Command], show: Show) -> None:
+    window = Window(theme, sent.append, lambda theme, send: make_session_pages(theme, send, None))
+    window.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    show(window)
+    frame = window.focus_frame
+    assert frame.widget() is not None or not frame.isVisible()
+
+
 def test_before_the_engine_speaks_it_says_so(window: Window) -> None:
     assert window.page() is window.waking
 

@@ -57,6 +57,7 @@ class FocusFrame(QFocusFrame):
         self._radius = 0
         self._margins = _Margins("Fusion")
         self.setStyle(self._margins)
+        self.hide()  # or the window would show it with itself, around nothing
         app = QApplication.instance()
         if isinstance(app, QApplication):
             app.focusChanged.connect(self._follow)
