@@ -62,7 +62,7 @@ class Endpoint:
         self._by_slot: dict[int, KnownPeer] = {}
         self._by_tag: dict[bytes, KnownPeer] = {}
         self._by_connection: dict[bytes, tuple[KnownPeer, Session]] = {}
-        self._relay = RelaySide(udp, self._on_relay_change)
+        self._relay = RelaySide(udp, on_change=self._on_relay_change, on_delivered=self._take_in_streamed)
         self._unsettled: set[KnownPeer] = set()
         self._settling: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -104,8 +104,7 @@ class Endpoint:
 
     def candidates(self) -> Candidates:
         """Where others may reach this member, as far as is known now."""
-        seated = self._relay.seated
-        observed = () if seated is None else (seated.observed,)
+        observed = () if self._relay.observed is None else (self._relay.observed,)
         found = dict.fromkeys((*own_addresses(self._udp), *observed)) if self._direct else ()
         return Candidates(relay_slot=self._relay.slot, addresses=tuple(found)[:MAX_CANDIDATES])
 
@@ -213,6 +212,7 @@ class Endpoint:
                 await asyncio.sleep(FAREWELL_GAP_S)
                 for known in self._everyone():
                     known.say_farewell()
+            await self._relay.close()
         finally:
             for handle in (self._settling, self._timer):
                 if handle is not None:
@@ -247,6 +247,10 @@ class Endpoint:
                 self._take_in_relayed(frame, now)
         elif (tag := sender_tag(datagram)) is not None:
             self._take_in_probe(datagram, self._by_tag.get(tag), OverAddress(source), now)
+
+    def _take_in_streamed(self, frame: DeliveredFrame) -> None:
+        self._take_in_relayed(frame, self._loop.time())
+        self._settle()
 
     def _take_in_relayed(self, frame: DeliveredFrame, now: float) -> None:
         known, datagram = self._by_slot.get(frame.source), frame.payload

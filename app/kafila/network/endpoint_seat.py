@@ -66,6 +66,10 @@ class SeatHolder:
                 self.state = msgspec.structs.replace(seated, unanswered=unanswered + 1)
             case Asking(gap_s=gap_s):
                 self.state = Asking(gap_s=min(2 * gap_s, ASK_LONGEST_GAP_S))
+        return self.ask(now)
+
+    def ask(self, now: float) -> bytes:
+        """A frame that asks for the seat, whether or not one is due."""
         self._next_at = now + self._gap_s()
         self._last_asked = self._count()
         frame = KeepAliveFrame(slot=self.seat.slot, counter=self._last_asked)

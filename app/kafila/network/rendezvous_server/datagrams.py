@@ -1,4 +1,7 @@
-"""The rendezvous's UDP sockets: relay frames forwarded, STUN requests answered, all else ignored."""
+"""The rendezvous's UDP sockets: relay frames forwarded, STUN requests answered, all else ignored.
+
+Connections that carry relay frames, for members whose UDP is blocked, count as sockets too.
+"""
 
 import asyncio
 import logging
@@ -9,6 +12,7 @@ from typing import cast
 from kafila.network.rendezvous_server.sources import source_of, unmapped
 from kafila.network.stun import Grid, answer_binding
 from kafila.protocol.links import Address
+from kafila.protocol.relay_frames import SEATED
 from kafila.protocol.rendezvous_limits import Buckets, Limits
 from kafila.protocol.rendezvous_relay import RelayMachine, Route
 
@@ -39,6 +43,9 @@ class Datagrams:
         self._grids = {host: grid for grid in grids for host in grid.hosts}
         self._stun_requests = Buckets(limits.stun_requests)
         self._now = now
+        # Their numbers are negative: the others count the sockets.
+        self._streams: dict[int, Callable[[bytes], None]] = {}
+        self._next_stream = -1
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin to read."""
@@ -53,6 +60,25 @@ class Datagrams:
     def tick(self, now: float) -> None:
         """Forget what limits no longer need."""
         self._stun_requests.forget_idle(now)
+
+    def open_stream(self, send: Callable[[bytes], None]) -> int:
+        """Serve a connection like one more socket; the number that its frames come with."""
+        number = self._next_stream
+        self._next_stream -= 1
+        self._streams[number] = send
+        return number
+
+    def close_stream(self, number: int) -> None:
+        """The connection is gone; what is sent there from now on is lost."""
+        del self._streams[number]
+
+    def take_frame(self, data: bytes, number: int, peer: Address) -> bool:
+        """A frame that came over a connection; whether it took or kept a seat there."""
+        forward = self.relay.receive(data, Route(number, peer), self._now())
+        if forward is None:
+            return False
+        self._send(forward.data, forward.route.socket, forward.route.address)
+        return forward.data[0] == SEATED
 
     def _read(self, number: int) -> None:
         reader = self._sockets[number]
@@ -87,6 +113,10 @@ class Datagrams:
             self._send(answer.data, self._numbers[answer.source], peer)
 
     def _send(self, data: bytes, number: int, peer: Address) -> None:
+        if number < 0:
+            if (send := self._streams.get(number)) is not None:
+                send(data)
+            return
         try:
             self._sockets[number].sendto(data, (peer.host, peer.port))
         except OSError as error:

@@ -13,6 +13,7 @@ from kafila.domain.errors import UserError
 from kafila.network.rendezvous_server.datagrams import Datagrams
 from kafila.network.rendezvous_server.signalling import Signalling
 from kafila.network.rendezvous_server.sockets import Sockets, bind_sockets
+from kafila.network.rendezvous_server.streams import Streams
 from kafila.protocol.links import Address
 from kafila.protocol.rendezvous import WELL_KNOWN_PORTS
 from kafila.protocol.rendezvous_limits import Limits
@@ -40,6 +41,9 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     relayed_frames: int
     relayed_bytes: int
     relay_drops: dict[str, int]
+    relay_connections: int
+    relay_frames_lost: int
+    """Frames that a connection over TCP did not take in time."""
     stun_answers: int
     unsent_datagrams: int
 
@@ -54,6 +58,13 @@ class RendezvousServer:
         self._machine = RendezvousMachine(secret=secret, draw=os.urandom, limits=limits)
         self._datagrams = Datagrams(sockets.udp, sockets.grids, limits, self._loop.time)
         self._signalling = Signalling(self._machine, now=self._loop.time, perform=self._perform, health=self.health)
+        self._streams = Streams(
+            limits,
+            open_stream=self._datagrams.open_stream,
+            close_stream=self._datagrams.close_stream,
+            take_frame=self._datagrams.take_frame,
+        )
+        self._signalling.application.router.add_get("/relay", self._streams.serve)
         self._runner = web.AppRunner(
             self._signalling.application,
             access_log=None,
@@ -103,6 +114,8 @@ class RendezvousServer:
             relayed_frames=relay.forwarded_frames,
             relayed_bytes=relay.forwarded_bytes,
             relay_drops=dict(relay.dropped),
+            relay_connections=self._streams.connections,
+            relay_frames_lost=self._streams.lost_frames,
             stun_answers=self._datagrams.stun_answers,
             unsent_datagrams=self._datagrams.unsent,
         )
@@ -114,6 +127,7 @@ class RendezvousServer:
             self._ticking = None
         self._datagrams.stop(self._loop)
         self._signalling.close_all()
+        await self._streams.close_all()
         await self._runner.cleanup()
         self._sockets.close()
 

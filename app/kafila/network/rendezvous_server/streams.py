@@ -1,0 +1,113 @@
+"""The relay over TCP, for members whose UDP is blocked: a WebSocket, each message one frame."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable
+
+from aiohttp import WSMsgType, web
+
+from kafila.network.rendezvous_server.sources import source_of, unmapped
+from kafila.protocol.links import Address
+from kafila.protocol.relay_frames import MAX_PAYLOAD_BYTES, RELAYED_OVERHEAD
+from kafila.protocol.rendezvous_limits import Limits
+
+log = logging.getLogger(__name__)
+
+_MAX_FRAME_BYTES = MAX_PAYLOAD_BYTES + RELAYED_OVERHEAD
+_MAX_WAITING_FRAMES = 512
+_SEATED_WITHIN_S = 5.0
+_SILENCE_S = 30.0
+_CLOSE_WITHIN_S = 1.0
+
+
+class Streams:
+    """Carries relay frames between connections and whoever forwards them."""
+
+    def __init__(
+        self,
+        limits: Limits,
+        *,
+        open_stream: Callable[[Callable[[bytes], None]], int],
+        close_stream: Callable[[int], None],
+        take_frame: Callable[[bytes, int, Address], bool],
+    ) -> None:
+        """See `Datagrams` for the three calls."""
+        self.lost_frames = 0
+        """Frames that a connection did not take in time."""
+        self._limits = limits
+        self._open_stream = open_stream
+        self._close_stream = close_stream
+        self._take_frame = take_frame
+        self._by_source: Counter[str] = Counter()
+        self._sockets: set[web.WebSocketResponse] = set()
+
+    @property
+    def connections(self) -> int:
+        """How many there are."""
+        return len(self._sockets)
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        """One connection, from its beginning to its end."""
+        source = source_of(request.remote or "")
+        if "Origin" in request.headers or request.transport is None:
+            raise web.HTTPForbidden
+        if (
+            self._by_source[source] >= self._limits.connections_per_source
+            or len(self._sockets) >= self._limits.connections
+        ):
+            raise web.HTTPServiceUnavailable
+        socket = web.WebSocketResponse(timeout=_CLOSE_WITHIN_S, max_msg_size=_MAX_FRAME_BYTES, compress=False)
+        self._by_source[source] += 1
+        self._sockets.add(socket)
+        try:
+            await socket.prepare(request)
+            host, port, *_ = request.transport.get_extra_info("peername")
+            await self._carry(socket, Address(unmapped(host), port))
+        except* (ConnectionError, TimeoutError):
+            log.debug("a connection to the relay broke")
+        finally:
+            self._sockets.discard(socket)
+            self._by_source[source] -= 1
+            if not self._by_source[source]:
+                del self._by_source[source]
+        return socket
+
+    async def close_all(self) -> None:
+        """Close every connection."""
+        for socket in list(self._sockets):
+            await socket.close()
+
+    async def _carry(self, socket: web.WebSocketResponse, peer: Address) -> None:
+        outgoing: asyncio.Queue[bytes] = asyncio.Queue(_MAX_WAITING_FRAMES)
+
+        def send(frame: bytes) -> None:
+            if outgoing.full():
+                self.lost_frames += 1
+            else:
+                outgoing.put_nowait(frame)
+
+        async def write() -> None:
+            while True:
+                await socket.send_bytes(await outgoing.get())
+
+        number = self._open_stream(send)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                writing = tasks.create_task(write())
+                await self._read(socket, number, peer)
+                writing.cancel()
+        finally:
+            self._close_stream(number)
+
+    async def _read(self, socket: web.WebSocketResponse, number: int, peer: Address) -> None:
+        """Only who begins by taking a seat may go on."""
+        first = await socket.receive(_SEATED_WITHIN_S)
+        if first.type is not WSMsgType.BINARY or not self._take_frame(first.data, number, peer):
+            await socket.close()
+            return
+        while True:
+            message = await socket.receive(_SILENCE_S)
+            if message.type is not WSMsgType.BINARY:
+                return
+            self._take_frame(message.data, number, peer)
