@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from kafila.assets import asset
+from kafila.cli.bench_cpu import add_cpu
 from kafila.cli.plan import read_fleet
 from kafila.domain.capability import Capability, Filtering, Mapping, Reachability
 from kafila.domain.ids import MemberId
@@ -65,6 +66,7 @@ def add_parser(
     planner.add_argument("--scale", action="store_true", help="how long planning takes as fleets grow")
     planner.add_argument("--json", action="store_true", help="one JSON object on stdout")
     planner.set_defaults(run=run_planner)
+    add_cpu(bench, parents)
 
 
 def run_planner(arguments: argparse.Namespace) -> int:

@@ -84,6 +84,12 @@ def run_block(family: type[nn.Module], block: nn.Module, x: mx.array, *args: Any
     return family.__call__(block, x, *args, **kwargs)
 
 
+def take_blocks(model: nn.Module) -> None:
+    """Have every block of a whole model computed as one of a stage is."""
+    if _seams:
+        _seams[0].take_blocks(model)
+
+
 def library_in_use() -> str | None:
     """Which kernels of the library for processors compute here; None where MLX does."""
     return _seams[0].library.kernels if _seams else None

@@ -32,7 +32,7 @@ async def make_demo_model(thread: MlxThread, folder: Path) -> Path:
 
 
 def _make(folder: Path) -> None:
-    source = _gguf()
+    source = packaged_weights()
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         if shutil.disk_usage(folder.parent).free < _NEEDED_BYTES:
@@ -51,7 +51,7 @@ def _make(folder: Path) -> None:
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def _gguf() -> Path:
+def packaged_weights() -> Path:
     """The weights' file, without importing the package, which wants others that are not here."""
     package = find_spec(_PACKAGE)
     for location in (package and package.submodule_search_locations) or ():

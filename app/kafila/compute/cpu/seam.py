@@ -57,6 +57,16 @@ class Seam:
                     return y
             return family.__call__(block, x, *args, **kwargs)  # pyright: ignore[reportCallIssue]
 
+    def take_blocks(self, model: nn.Module) -> None:
+        """Have every block of a model go through `run_block`, as a stage has its own."""
+        for block in model.layers:
+            family = type(block)
+
+            def call(module: nn.Module, x: mx.array, *args: Any, _family: type = family, **kwargs: Any) -> Any:
+                return self.run_block(_family, module, x, args, kwargs)
+
+            block.__class__ = type(family.__name__, (family,), {"__call__": call})
+
     def install(self) -> None:
         """Stand in for MLX's functions. Functions that MLX would compile are run as they are."""
         mx.disable_compile()

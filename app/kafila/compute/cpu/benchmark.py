@@ -1,0 +1,313 @@
+"""What this computer's processor does with a model: plain MLX beside the library, in one run.
+
+The weights go round through blocks that together are several times as large as the last-level
+cache, so that what is measured is memory, as in a large model. Import this on the MLX thread
+only.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+from mlx import nn
+from mlx_lm.models.cache import KVCache, make_prompt_cache
+from mlx_lm.models.llama import ModelArgs, TransformerBlock
+from mlx_lm.models.qwen3_moe import ModelArgs as MixtureArgs
+from mlx_lm.models.qwen3_moe import Qwen3MoeDecoderLayer
+from mlx_lm.utils import load_model
+
+from kafila.compute.cpu.library import Library, load
+from kafila.compute.cpu.seam import Seam, keep_as_stored
+
+PREFILL, BATCH = 128, 4
+CACHES = 4
+"""How many times the last-level cache the blocks are to be, within the memory there is."""
+MEMORY_SHARE = 0.4
+LONGEST_S = 6.0
+"""After this long, one measurement has been repeated often enough."""
+USUAL_CACHE = 32 << 20
+_EXPERTS, _CHOSEN = 128, 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """Tokens a second of a whole model; decode4 is for four conversations together."""
+
+    decode1: float
+    decode4: float
+    prefill128: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockTimes:
+    """Milliseconds of one block, and bytes of its weights a second in decode."""
+
+    decode1_ms: float
+    decode4_ms: float
+    prefill128_ms: float
+    decode1_gb_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """All that was measured, under the names that `kafila bench cpu --json` gives it."""
+
+    kernels: str
+    threads: int
+    memory_read_gb_s: float
+    demo: dict[str, Rates]
+    block_8b_q4: dict[str, BlockTimes]
+    block_8b_q8: dict[str, BlockTimes]
+    block_moe_q4: dict[str, BlockTimes]
+
+
+def measure_cpu(demo: Path, gguf: Path | None, say: Callable[[str], None]) -> Bench | None:
+    """Measure everything; None where there is no library to compare with.
+
+    `say` gets a line as each part begins. The process is to have nothing else to do.
+    """
+    library = load()
+    if library is None:
+        return None
+    seam = Seam(library)
+    seam.install()
+    try:
+        say("memory")
+        read = _memory_gb_s(library)
+        bench = Bench(
+            kernels=library.kernels,
+            threads=library.threads,
+            memory_read_gb_s=read,
+            demo=_demo(seam, demo, gguf, say),
+            block_8b_q4=_blocks(seam, _large_block, 4, say),
+            block_8b_q8=_blocks(seam, _large_block, 8, say),
+            block_moe_q4=_blocks(seam, _mixture_block, 4, say),
+        )
+    finally:
+        seam.remove()
+    return bench
+
+
+def last_level_cache(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> int:
+    """Bytes of the largest cache; a usual size where the system does not say."""
+    sizes = [USUAL_CACHE // 4]
+    for file in folder.glob("index*/size"):
+        text = file.read_text(encoding="ascii").strip()
+        number, unit = text.rstrip("KMG"), text[-1:]
+        sizes.append(int(number) << {"K": 10, "M": 20, "G": 30}.get(unit, 0))
+    return max(sizes)
+
+
+def _room() -> int:
+    return int(import_module("psutil").virtual_memory().available * MEMORY_SHARE)
+
+
+def _memory_gb_s(library: Library) -> float:
+    size = min(CACHES * last_level_cache(), _room()) >> 12 << 12
+    buffer = np.ones(size, np.uint8)
+    library.read(buffer.ctypes.data, size)
+    return size / _fastest(lambda: library.read(buffer.ctypes.data, size), runs=5) / 1e9
+
+
+def _fastest(action: Callable[[], Any], *, runs: int) -> float:
+    """Seconds of the fastest of some runs."""
+    spans: list[float] = []
+    while len(spans) < runs and sum(spans) < LONGEST_S:
+        started = time.perf_counter()
+        action()
+        spans.append(time.perf_counter() - started)
+    return min(spans)
+
+
+def _ways(seam: Seam) -> dict[str, Callable[[], AbstractContextManager[None]]]:
+    """Outside `at_work` everything is MLX's, as without the library."""
+    return {"mlx": nullcontext, "library": seam.at_work}
+
+
+def _demo(seam: Seam, folder: Path, gguf: Path | None, say: Callable[[str], None]) -> dict[str, Rates]:
+    found: dict[str, Rates] = {}
+    for name, way in _ways(seam).items():
+        say(f"demo model, {name}")
+        model, _ = load_model(folder, lazy=True)
+        if name == "library":
+            keep_as_stored(model)
+            seam.take_blocks(model)
+        else:
+            model.set_dtype(mx.float32)
+        with way():
+            found[name] = _rates(model)
+    if gguf is not None and find_spec("llama_cpp") is not None:
+        say("demo model, llama.cpp")
+        found["llama_cpp"] = _llama_cpp(gguf, seam.library.threads)
+    return found
+
+
+def _rates(model: nn.Module) -> Rates:
+    ids = mx.arange(PREFILL)[None] + 1000
+
+    def step(tokens: mx.array, caches: list[Any]) -> None:
+        mx.eval(model(tokens, cache=caches)[:, -1], [cache.state for cache in caches])
+
+    def decode(batch: int) -> float:
+        caches = make_prompt_cache(model)
+        step(mx.concatenate([ids[:, :32]] * batch), caches)
+        token = mx.full((batch, 1), 5, mx.int32)
+        return batch / _fastest(lambda: step(token, caches), runs=24)
+
+    prefill = PREFILL / _fastest(lambda: step(ids, make_prompt_cache(model)), runs=3)
+    return Rates(decode1=decode(1), decode4=decode(BATCH), prefill128=prefill)
+
+
+def _llama_cpp(gguf: Path, threads: int) -> Rates:
+    """The same with llama.cpp, through its Python binding."""
+    binding: Any = import_module("llama_cpp")
+    model = binding.Llama(
+        str(gguf),
+        n_ctx=1024,
+        n_batch=PREFILL,
+        n_ubatch=PREFILL,
+        n_threads=threads,
+        n_threads_batch=threads,
+        verbose=False,
+    )
+
+    def prefill() -> None:
+        model.reset()
+        model.eval(list(range(1000, 1000 + PREFILL)))
+
+    prefill()
+    prefill_s = _fastest(prefill, runs=5)
+    decode_s = _fastest(lambda: model.eval([5]), runs=48)
+    return Rates(decode1=1 / decode_s, decode4=float("nan"), prefill128=PREFILL / prefill_s)
+
+
+def _blocks(
+    seam: Seam, make: Callable[[int], nn.Module], bits: int, say: Callable[[str], None]
+) -> dict[str, BlockTimes]:
+    one = make(bits)
+    size = sum(array.nbytes for array in _arrays(one))
+    count = max(2, min(-(-CACHES * last_level_cache() // size), _room() // size))
+    blocks = [one, *(make(bits) for _ in range(count - 1))]
+    family = type(one)
+
+    def through(block: nn.Module) -> Callable[..., Any]:
+        return lambda x, mask, cache: seam.run_block(family, block, x, (mask, cache), {})
+
+    # Plain MLX computes, so it is not memory that it waits for: two blocks tell as much.
+    ways: dict[str, Sequence[Callable[..., Any]]] = {"mlx": blocks[:2], "library": [through(block) for block in blocks]}
+    found: dict[str, BlockTimes] = {}
+    for name, calls in ways.items():
+        say(f"{family.__name__} of {size / 1e6:.0f} MB with {bits} bits, {name}")
+        found[name] = _block_times(calls, one)
+    return found
+
+
+def _block_times(blocks: Sequence[Callable[..., Any]], like: Any) -> BlockTimes:
+    projection = like.self_attn.q_proj
+    hidden = projection.scales.shape[-1] * projection.group_size
+
+    def decode(batch: int, rounds: int) -> float:
+        """Milliseconds of a block for one more token of each sequence, behind 32."""
+        caches = [KVCache() for _ in blocks]
+        before, states = (mx.random.normal((batch, rows, hidden)) for rows in (32, 1))
+        for block, cache in zip(blocks, caches, strict=True):
+            mx.eval(block(before, "causal", cache))
+
+        def once() -> None:
+            for block, cache in zip(blocks, caches, strict=True):
+                mx.eval(block(states, None, cache))
+
+        return 1e3 * _fastest(once, runs=rounds) / len(blocks)
+
+    def prefill() -> float:
+        states = mx.random.normal((1, PREFILL, hidden))
+        mx.eval(states)
+        return 1e3 * _fastest(lambda: mx.eval(blocks[0](states, "causal", KVCache())), runs=3)
+
+    decode1 = decode(1, 6)
+    return BlockTimes(
+        decode1_ms=decode1,
+        decode4_ms=decode(BATCH, 4),
+        prefill128_ms=prefill(),
+        decode1_gb_s=sum(map(_bytes_for_a_token, _arrays(like))) / decode1 / 1e6,
+    )
+
+
+def _bytes_for_a_token(array: mx.array) -> float:
+    """Of a mixture, those of the experts that one token meets."""
+    return array.nbytes * (_CHOSEN / _EXPERTS if array.ndim == 3 else 1)
+
+
+def _large_block(bits: int) -> nn.Module:
+    """A block of an 8-billion Llama."""
+    return _filled(
+        TransformerBlock(
+            ModelArgs(
+                model_type="llama",
+                hidden_size=4096,
+                num_hidden_layers=1,
+                intermediate_size=14336,
+                num_attention_heads=32,
+                num_key_value_heads=8,
+                head_dim=128,
+                rms_norm_eps=1e-5,
+                vocab_size=1,
+            )
+        ),
+        bits,
+    )
+
+
+def _mixture_block(bits: int) -> nn.Module:
+    """A block with 128 experts, of which a token meets eight."""
+    return _filled(
+        Qwen3MoeDecoderLayer(
+            MixtureArgs(
+                model_type="qwen3_moe",
+                hidden_size=2048,
+                num_hidden_layers=1,
+                intermediate_size=6144,
+                num_attention_heads=32,
+                num_experts=_EXPERTS,
+                num_experts_per_tok=_CHOSEN,
+                decoder_sparse_step=1,
+                mlp_only_layers=[],
+                moe_intermediate_size=768,
+                rms_norm_eps=1e-6,
+                vocab_size=1,
+                num_key_value_heads=4,
+                head_dim=128,
+                rope_theta=1e6,
+                tie_word_embeddings=False,
+                max_position_embeddings=4096,
+                norm_topk_prob=True,
+            ),
+            0,
+        ),
+        bits,
+    )
+
+
+def _filled(block: nn.Module, bits: int) -> nn.Module:
+    """Quantised, with ordinary numbers; never in full precision, for which there may be no room."""
+    nn.quantize(block, group_size=64, bits=bits)
+    block.set_dtype(mx.float32)
+    block.update(import_module("mlx.utils").tree_map(_filler, block.parameters()))
+    mx.eval(block.parameters())
+    return block
+
+
+def _filler(array: mx.array) -> mx.array:
+    value = 0x35AC53CA if array.dtype == mx.uint32 else 0.01
+    return mx.full(array.shape, value, array.dtype)
+
+
+def _arrays(block: nn.Module) -> list[mx.array]:
+    return [array for _, array in import_module("mlx.utils").tree_flatten(block.parameters())]
