@@ -33,6 +33,9 @@ NOTES = VENV / "kafila-setup.json"
 # The oldest NVIDIA driver and compute capability that MLX's CUDA 12 build runs on.
 CUDA_DRIVER, CUDA_CAPABILITY = 550, 7.5
 
+CPU_LIBRARY = ROOT / "app" / "kafila" / "compute" / "cpu" / "libkafila_cpu.so"
+CPU_STEP = "library for processors, {}"
+
 # What Qt needs on Linux: a Debian package for each library.
 LIBRARIES = {
     "libEGL.so.1": "libegl1",
@@ -193,6 +196,8 @@ def set_up(*, with_tools: bool) -> str | None:
         if with_tools:
             once("tools", [LOCKS / "dev.txt"], lambda: install(LOCKS / "dev.txt"))
         once("project", [ROOT / "pyproject.toml", LOCKS / f"{backend}.txt"], install_project)
+        if backend == "cpu":
+            build_cpu_library()
     return advice
 
 
@@ -322,6 +327,21 @@ def install(lock: Path, *options: str) -> None:
 def install_project() -> None:
     """Make the command kafila, which runs the code in app/ as it is."""
     run_pip("--no-deps", "--no-index", "--no-build-isolation", "--editable", str(ROOT))
+
+
+def build_cpu_library() -> None:
+    """Build what makes models quick on a processor; without a compiler that is said once, until there is one."""
+    compiler = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), "no compiler")
+    if not CPU_LIBRARY.exists():
+        note(**{CPU_STEP.format(name): "" for name in ("cc", "gcc", "clang")})
+    sources = sorted((CPU_LIBRARY.parent / "source").iterdir())
+    builder = ROOT / "packaging" / "cpu_library.py"
+    once(CPU_STEP.format(compiler), [builder, *sources], lambda: start_builder(builder))
+
+
+def start_builder(builder: Path) -> None:
+    """It says itself what is missing; models run on plain MLX then."""
+    start([str(PYTHON), str(builder)])
 
 
 def run_pip(*arguments: str) -> None:

@@ -9,6 +9,8 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import cpu_library
+
 BRIEFCASE = "0.4.7"
 
 
@@ -24,6 +26,8 @@ def main(arguments: list[str]) -> int:
         )
         return 1
 
+    # The installed app brings the library for processors, so that people need no compiler.
+    cpu_library.main()
     console = import_module("briefcase.console").Console()
     command_class, rest = import_module("briefcase.cmdline").parse_cmdline(arguments, console=console)
     command = command_class(console=console)
