@@ -163,9 +163,12 @@ async def open_world(profile: str | None, *, ephemeral: bool) -> AsyncGenerator[
     async def capability(spec: ModelSpec, rendezvous: Address | None) -> Capability:
         async with asyncio.TaskGroup() as tasks:
             network = tasks.create_task(_look_around(rendezvous))
-            bandwidth, flops = await measure(thread, spec)
+            room = await asyncio.to_thread(room_bytes, spec)
+            # A block that does not fit would take the process down when it is made up to be timed.
+            fits = max(spec.block_bytes) <= room
+            bandwidth, flops = await measure(thread, spec) if fits else (None, None)
         return Capability(
-            room_bytes=await asyncio.to_thread(room_bytes),
+            room_bytes=room,
             bandwidth_bytes_s=bandwidth,
             flops_s=flops,
             reachability=network.result(),
