@@ -13,7 +13,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import cpu_library  # noqa: E402
+import cpu_library
 
 
 class CpuLibraryHook(BuildHookInterface):  # pyright: ignore[reportMissingTypeArgument]

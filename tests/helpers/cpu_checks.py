@@ -270,6 +270,8 @@ def refuses(library: Library) -> list[bool]:
     x = mx.random.normal((2, 64))
     odd = Stored(weight=mx.zeros((8, 8), mx.int32), scales=stored.scales, biases=stored.biases, bits=4, group=64)
     nothing = mx.zeros((0, 64))
+    rope = rope_of(dims=64, traditional=False, base=1e4, scale=1, periods=None)
+    assert rope is not None
     return [
         operations.multiply(x.astype(mx.float16), stored) is None,
         operations.multiply(x[:, :32], stored) is None,
@@ -277,7 +279,7 @@ def refuses(library: Library) -> list[bool]:
         operations.multiply(x, odd) is None,
         operations.rms_norm(x.astype(mx.bfloat16), None, 1e-5) is None,
         operations.gather(x, stored, mx.array([[0]])) is None,
-        operations.rope(x, rope_of(dims=64, traditional=False, base=1e4, scale=1, periods=None), 0) is None,
+        operations.rope(x, rope, 0) is None,
     ]
 
 

@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -60,7 +60,7 @@ def _measure_there(demo: Any, verbose: bool) -> "Bench":  # noqa: FBT001  # runs
     if bench is None:
         raise UserError(
             title="There is nothing to compare plain MLX with",
-            advice="Run “packaging/dev setup” where a C compiler is installed, which builds the library for processors.",
+            advice="Run “packaging/dev setup” where a C compiler is installed: it builds the library for processors.",
         )
     return bench
 
@@ -105,7 +105,7 @@ def _or_dash(value: float) -> str:
 def _rounded(value: Any) -> Any:
     """To three digits behind the point; what was not measured as null."""
     if isinstance(value, Mapping):
-        return {key: _rounded(inner) for key, inner in value.items()}
+        return {key: _rounded(inner) for key, inner in cast("Mapping[str, Any]", value).items()}
     if isinstance(value, float):
         return None if math.isnan(value) else round(value, 3)
     return value

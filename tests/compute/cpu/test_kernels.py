@@ -47,22 +47,13 @@ formats = st.one_of(
 @EXAMPLES
 @given(
     how=formats,
-    rows=st.integers(1, 70),
-    groups=st.integers(1, 12),
-    extra=st.integers(0, 31),
-    inputs=st.integers(1, 11),
+    shape=st.tuples(st.integers(1, 70), st.integers(1, 12), st.integers(0, 31), st.integers(1, 11)),
     seed=st.integers(0, 1000),
 )
 def test_products(
-    each_kernels: Library,
-    on_thread: Run,
-    how: dict[str, Any],
-    rows: int,
-    groups: int,
-    extra: int,
-    inputs: int,
-    seed: int,
+    each_kernels: Library, on_thread: Run, how: dict[str, Any], shape: tuple[int, int, int, int], seed: int
 ) -> None:
+    rows, groups, extra, inputs = shape
     columns = groups * 64 + extra if how["mode"] == "dense" else groups * how["group"]
     found = on_thread(lambda: check("product", each_kernels, inputs, seed, rows=rows, columns=columns, **how))
     assert found.error < ERROR / 10
@@ -79,24 +70,20 @@ def test_products_of_more_rows_than_a_panel(each_kernels: Library, on_thread: Ru
 @EXAMPLES
 @given(
     how=formats,
-    rows=st.integers(1, 40),
-    experts=st.integers(1, 9),
-    tokens=st.integers(1, 12),
-    chosen=st.integers(1, 4),
+    shape=st.tuples(st.integers(1, 40), st.integers(1, 9)),
+    pairs=st.tuples(st.integers(1, 12), st.integers(1, 4)),
     seed=st.integers(0, 1000),
 )
 def test_products_with_chosen_experts(
     each_kernels: Library,
     on_thread: Run,
     how: dict[str, Any],
-    rows: int,
-    experts: int,
-    tokens: int,
-    chosen: int,
+    shape: tuple[int, int],
+    pairs: tuple[int, int],
     seed: int,
 ) -> None:
-    weights = {"rows": rows, "columns": 128, "experts": experts, **how}
-    found = on_thread(lambda: check("gather", each_kernels, (tokens, chosen), seed, **weights))
+    weights = {"rows": shape[0], "columns": 128, "experts": shape[1], **how}
+    found = on_thread(lambda: check("gather", each_kernels, pairs, seed, **weights))
     assert found.error < ERROR / 10
     assert found.alone_is_the_same
 

@@ -22,3 +22,24 @@ def quantize(
     *,
     class_predicate: Callable[[str, Module], bool] | None = None,
 ) -> None: ...
+
+class Linear(Module): ...
+
+class QuantizedLinear(Module):
+    bits: int
+    group_size: int
+    mode: str
+
+class RMSNorm(Module):
+    eps: float
+
+class RoPE(Module):
+    dims: int
+    traditional: bool
+    base: float
+    scale: float
+
+def gelu(x: array) -> array: ...
+def gelu_approx(x: array) -> array: ...
+def relu2(x: array) -> array: ...
+def silu(x: array) -> array: ...

@@ -198,7 +198,10 @@ def _blocks(
     family = type(one)
 
     def through(block: nn.Module) -> Callable[..., Any]:
-        return lambda x, mask, cache: seam.run_block(family, block, x, (mask, cache), {})
+        def call(x: mx.array, mask: str | None, cache: KVCache) -> Any:
+            return seam.run_block(family, block, x, (mask, cache), {})
+
+        return call
 
     # Plain MLX computes, so it is not memory that it waits for: two blocks tell as much.
     ways: dict[str, Sequence[Callable[..., Any]]] = {"mlx": blocks[:2], "library": [through(block) for block in blocks]}

@@ -6,12 +6,14 @@ No MLX here. Pointers are plain addresses; whoever passes them keeps the memory 
 import ctypes
 import os
 import sys
-from collections.abc import Callable
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import psutil
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FILE = Path(__file__).with_name("libkafila_cpu.so")
 OFF = "KAFILA_CPU_LIBRARY"

@@ -17,6 +17,7 @@ from kafila.compute.cpu.library import Activation, Attention, Element, Format, L
 
 ELEMENTS = {mx.float32: Element.FLOAT32, mx.float16: Element.FLOAT16, mx.bfloat16: Element.BFLOAT16}
 FORMATS = {"mxfp4": (Format.MXFP4, 4), "mxfp8": (Format.MXFP8, 8)}
+_INDICES = (mx.uint32, mx.int32)
 AFFINE_BITS, AFFINE_GROUPS, MX_GROUP = (2, 3, 4, 5, 6, 8), (32, 64, 128), 32
 
 
@@ -146,11 +147,9 @@ class Operations:
         if x.dtype != mx.float32 or not x.size or stored.weight.ndim != 3 or x.ndim < 2 or x.shape[-2] != 1:
             return None
         matrix = self._shelf.matrix(stored)
-        if matrix is None or matrix.columns != x.shape[-1] or not chosen.size:
+        if matrix is None or matrix.columns != x.shape[-1] or not chosen.size or chosen.dtype not in _INDICES:
             return None
         x, which = in_one_piece(x), np.asarray(chosen)
-        if which.dtype not in (np.uint32, np.int32):
-            return None
         try:
             rows = np.broadcast_to(np.arange(x.size // x.shape[-1]).reshape(x.shape[:-2]), which.shape)
         except ValueError:
@@ -322,8 +321,8 @@ def _steps(array: mx.array, count: int) -> tuple[int, tuple[int, ...]] | None:
 def batch_offsets(offset: int | mx.array, batch: int) -> Any | None:
     """The position at which each sequence of a batch goes on, as C wants it."""
     if isinstance(offset, mx.array):
-        positions: Any = offset.tolist()
-        positions = positions if isinstance(positions, list) else [positions]
+        given: Any = offset.tolist()
+        positions: list[Any] = [given] if offset.ndim == 0 else given
     else:
         positions = [offset]
     if len(positions) == 1:

@@ -8,8 +8,7 @@ so `at_work` is for blocks (and the head) that really run now.
 Import this on the MLX thread only.
 """
 
-import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,7 +17,7 @@ from mlx import nn
 from mlx_lm.models import switch_layers
 
 from kafila.compute.cpu.blocks import plain_block
-from kafila.compute.cpu.library import Activation, Library, Rope
+from kafila.compute.cpu.library import Activation, Library
 from kafila.compute.cpu.operations import ELEMENTS, Operations, Stored, rope_of
 
 _LINEAR = (nn.Linear, nn.QuantizedLinear)
@@ -32,11 +31,10 @@ class Seam:
         self.library = library
         self._operations = Operations(library)
         self._working = False
-        self._before: list[tuple[Any, str, Any]] = []
-        self._rotations: dict[int, tuple[weakref.ref[mx.array], dict[tuple[Any, ...], Rope | None]]] = {}
+        self._before: dict[str, tuple[Any, Any]] = {}
 
     @contextmanager
-    def at_work(self) -> Iterator[None]:
+    def at_work(self) -> Generator[None]:
         """What is called meanwhile is computed now, by the library where it can."""
         before, self._working = self._working, True
         try:
@@ -84,33 +82,32 @@ class Seam:
             (nn.Linear, "__call__", self._linear()),
         ]
         for owner, name, stand_in in stand_ins:
-            self._before.append((owner, name, getattr(owner, name)))
+            self._before[name] = owner, getattr(owner, name)
             setattr(owner, name, stand_in)
 
     def remove(self) -> None:
         """Everything as it was, and no thread of the library left."""
-        for owner, name, before in reversed(self._before):
+        for name, (owner, before) in self._before.items():
             setattr(owner, name, before)
         self._before.clear()
         self.library.close()
 
     def _original(self, name: str) -> Callable[..., Any]:
-        return next(before for _, own, before in self._before if own == name)
+        return self._before[name][1]
 
     def _quantized_matmul(self, x: mx.array, w: mx.array, /, *args: Any, **kwargs: Any) -> mx.array:
         y = None
         if self._working:
-            call = _quantized(*args, **kwargs)
-            y = call and self._operations.multiply(x, _stored(w, **call))
+            call = _quantized(_QUANTIZED, args, kwargs)
+            y = None if call is None else self._operations.multiply(x, _stored(w, **call))
         return self._original("quantized_matmul")(x, w, *args, **kwargs) if y is None else y
 
     def _gather_qmm(self, x: mx.array, w: mx.array, /, *args: Any, **kwargs: Any) -> mx.array:
         y = None
         if self._working:
-            call = _gathered(*args, **kwargs)
-            if call:
-                chosen = call.pop("rhs_indices")
-                y = self._operations.gather(x, _stored(w, **call), chosen)
+            call = _quantized(_GATHERED, args, kwargs)
+            if call is not None and call.get("rhs_indices") is not None:
+                y = self._operations.gather(x, _stored(w, **call), call["rhs_indices"])
         return self._original("gather_qmm")(x, w, *args, **kwargs) if y is None else y
 
     def _gather_mm(self, a: mx.array, b: mx.array, /, *args: Any, **kwargs: Any) -> mx.array:
@@ -132,28 +129,21 @@ class Seam:
     def _rope(self, a: mx.array, dims: int, **kwargs: Any) -> mx.array:
         y = None
         if self._working and "stream" not in kwargs:
-            rope = self._rotation(dims, **{**kwargs, "offset": 0})
-            y = rope and self._operations.rope(a, rope, kwargs["offset"])
+            rope = rope_of(
+                dims=dims,
+                traditional=kwargs["traditional"],
+                base=kwargs["base"],
+                scale=kwargs["scale"],
+                periods=kwargs.get("freqs"),
+            )
+            y = None if rope is None else self._operations.rope(a, rope, kwargs["offset"])
         return self._original("rope")(a, dims, **kwargs) if y is None else y
-
-    def _rotation(  # noqa: PLR0913  # the arguments of mx.fast.rope
-        self,
-        dims: int,
-        *,
-        traditional: bool,
-        base: float | None,
-        scale: float,
-        offset: int,
-        freqs: mx.array | None = None,
-    ) -> Rope | None:
-        del offset
-        return rope_of(dims=dims, traditional=traditional, base=base, scale=scale, periods=freqs)
 
     def _attention(self, q: mx.array, k: mx.array, v: mx.array, **kwargs: Any) -> mx.array:
         y = None
         if self._working and kwargs.keys() <= {"scale", "mask", "sinks"}:
-            call = {"mask": None, "sinks": None, **kwargs}
-            y = self._operations.attend(q, k, v, **call)
+            mask, sinks = kwargs.get("mask"), kwargs.get("sinks")
+            y = self._operations.attend(q, k, v, scale=kwargs["scale"], mask=mask, sinks=sinks)
         return self._original("scaled_dot_product_attention")(q, k, v, **kwargs) if y is None else y
 
     def _activation(self, original: Callable[[mx.array], mx.array], kind: Activation) -> Callable[[mx.array], mx.array]:
@@ -206,41 +196,16 @@ def _stored(w: mx.array, **call: Any) -> Stored:
     )
 
 
-def _quantized(  # noqa: PLR0913  # the arguments of mx.quantized_matmul
-    scales: mx.array,
-    biases: mx.array | None = None,
-    transpose: bool = True,  # noqa: FBT001, FBT002
-    group_size: int | None = None,
-    bits: int | None = None,
-    mode: str = "affine",
-    stream: Any = None,
-) -> dict[str, Any] | None:
-    """What is asked for, unless it is out of the ordinary."""
-    if not transpose or stream is not None:
-        return None
-    return {"scales": scales, "biases": biases, "group_size": group_size, "bits": bits, "mode": mode}
+_QUANTIZED = ("scales", "biases", "transpose", "group_size", "bits", "mode")
+_GATHERED = ("scales", "biases", "lhs_indices", "rhs_indices", *_QUANTIZED[2:], "global_scale")
 
 
-def _gathered(  # noqa: PLR0913  # the arguments of mx.gather_qmm
-    scales: mx.array,
-    biases: mx.array | None = None,
-    lhs_indices: mx.array | None = None,
-    rhs_indices: mx.array | None = None,
-    transpose: bool = True,  # noqa: FBT001, FBT002
-    group_size: int | None = None,
-    bits: int | None = None,
-    mode: str = "affine",
-    global_scale: mx.array | None = None,
-    *,
-    sorted_indices: bool = False,
-    stream: Any = None,
-) -> dict[str, Any] | None:
-    """What is asked for, unless it is out of the ordinary."""
-    del sorted_indices
-    if lhs_indices is not None or rhs_indices is None or global_scale is not None:
-        return None
-    call = _quantized(scales, biases, transpose, group_size, bits, mode, stream)
-    return call and {**call, "rhs_indices": rhs_indices}
+def _quantized(names: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
+    """The arguments of a quantised product by their names, unless something is out of the ordinary."""
+    call = {"biases": None, "transpose": True, "group_size": None, "bits": None, "mode": "affine"}
+    call |= dict(zip(names, args, strict=False)) | kwargs
+    unusual = any(call.pop(name, None) is not None for name in ("lhs_indices", "global_scale", "stream"))
+    return None if unusual or not call["transpose"] else call
 
 
 def _mask_and_cache(mask: Any = None, cache: Any = None, **others: Any) -> tuple[Any, Any] | None:

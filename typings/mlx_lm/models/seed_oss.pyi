@@ -1,0 +1,3 @@
+from mlx.nn import Module
+
+class TransformerBlock(Module): ...
