@@ -131,7 +131,7 @@ def large() -> tuple[Matrix, Array, list[Array]]:
     return matrix, random.normal(size=(64, 1024)).astype(np.float32), arrays
 
 
-def fork(library: Library) -> None:
+def fork(library: Library) -> str:
     library.use_threads(4)
     matrix, x, _arrays = large()
     right = multiply(library, matrix, x)
@@ -141,10 +141,10 @@ def fork(library: Library) -> None:
         os._exit(0 if same else 1)
     same = all((multiply(library, matrix, x) == right).all() for _ in range(5))
     _, status = os.waitpid(child, 0)
-    print("the same" if same and status == 0 else f"not the same, {status}")
+    return "the same" if same and status == 0 else f"not the same, {status}"
 
 
-def others(library: Library) -> None:
+def others(library: Library) -> str:
     matrix, x, _arrays = large()
     x = np.concatenate([x] * 40)
     ended, turns = threading.Event(), list[int]()
@@ -161,17 +161,17 @@ def others(library: Library) -> None:
     meanwhile = len(turns) - before
     ended.set()
     counting.join()
-    print("they run" if meanwhile > 1 else f"{meanwhile} turns")
+    return "they run" if meanwhile > 1 else f"{meanwhile} turns"
 
 
-def end(library: Library) -> None:
+def end(library: Library) -> str:
     library.use_threads(4)
     matrix, x, _arrays = large()
     multiply(library, matrix, x)
-    print("done")
+    return "done"
 
 
-def again(library: Library) -> None:
+def again(library: Library) -> str:
     library.use_threads(3)
     matrix, x, _arrays = large()
     right = multiply(library, matrix, x)
@@ -179,15 +179,16 @@ def again(library: Library) -> None:
     threads = len(list(Path("/proc/self/task").iterdir()))
     same = (multiply(library, matrix, x) == right).all()
     more = len(list(Path("/proc/self/task").iterdir()))
-    print("the same" if same and more == threads + 2 else f"{same}, {threads} threads, then {more}")
+    return "the same" if same and more == threads + 2 else f"{same}, {threads} threads, then {more}"
 
 
-def shapes(library: Library) -> None:
+def shapes(library: Library) -> str:
     library.use_threads(2)
     check_shapes(library)
-    print("right")
+    return "right"
 
 
 if __name__ == "__main__":
     what = {"fork": fork, "others": others, "end": end, "again": again, "shapes": shapes}[sys.argv[1]]
-    what(Library(Path(os.environ.get("KAFILA_TESTED_LIBRARY", str(cpu_library.FILE)))))
+    file = Path(os.environ.get("KAFILA_TESTED_LIBRARY", str(cpu_library.FILE)))
+    sys.stdout.write(what(Library(file)) + "\n")
