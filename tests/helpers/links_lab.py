@@ -12,6 +12,8 @@ from kafila.network.endpoint import Endpoint
 from kafila.network.identity import DeviceIdentity
 from kafila.network.link import Link
 from kafila.protocol.links import Address, Candidates, Channel, LinkEvent, LinkUp, PathChanged, Peer, RelaySeat
+from kafila.protocol.probes import WHERE
+from kafila.protocol.relay_frames import DELIVERED_OVERHEAD
 from kafila.protocol.rendezvous_limits import Limits
 from kafila.protocol.rendezvous_relay import RelayMachine, Route
 
@@ -31,6 +33,8 @@ class Relay:
         self.address = Address(*self._socket.getsockname())
         self.seen: list[bytes] = []
         self.is_deaf = False
+        self.hides_where = False
+        """Whether it swallows what members tell each other of their addresses."""
 
     @property
     def dropped(self) -> dict[str, int]:
@@ -47,7 +51,7 @@ class Relay:
         if self.is_deaf:
             return
         forward = self._machine.receive(data, Route(0, Address(*source)), self._loop.time())
-        if forward is not None:
+        if forward is not None and not (self.hides_where and forward.data[DELIVERED_OVERHEAD:][:1] == bytes((WHERE,))):
             self.seen.append(forward.data)
             self._socket.sendto(forward.data, (forward.route.address.host, forward.route.address.port))
 
@@ -198,6 +202,7 @@ class Lab:
     def introduce_through(self, wire: Wire, near: Node, far: Node) -> None:
         """Tell two nodes of each other; the wire is the only direct way."""
         key = self.key(near, far)
+        self.relay.hides_where = True
         near.endpoint.set_peers({far.member: far.as_peer(key, addresses=(wire.entrance,))})
         far.endpoint.set_peers({near.member: near.as_peer(key, addresses=())})
 

@@ -78,9 +78,9 @@ class Member:
     async def say(self, other: "Member", message: bytes) -> None:
         await self.computer.do(self._link(other).send(Channel.DECODE, message))
 
-    async def hear(self, other: "Member") -> bytes:
+    async def hear(self, other: "Member", *, within_s: float = WITHIN_S) -> bytes:
         async def hear() -> bytes:
-            async with asyncio.timeout(WITHIN_S):
+            async with asyncio.timeout(within_s):
                 return await self._link(other).receive(Channel.DECODE)
 
         return await self.computer.do(hear())

@@ -56,6 +56,9 @@ class Side:
         )
         path.update(peer, relay=True, now=world.now)
 
+    def whereabouts(self) -> tuple[Address, ...]:
+        return ()
+
     def send_direct(self, datagram: bytes, address: Address) -> None:
         if not self._world.is_cut and address == self._far:
             self._world.carry(self, datagram, OverAddress(self.address), DIRECT_S)

@@ -26,6 +26,7 @@ from kafila.protocol.edge import (
     Relayed,
     Resting,
     Route,
+    TellWhere,
 )
 from kafila.protocol.links import Address
 
@@ -45,6 +46,7 @@ class Clocked:
         self.asked: dict[Route, int] = {}
         self.moves: list[Moved] = []
         self.answers: list[Answer] = []
+        self.told: list[int] = []
 
     def take(self) -> list[Route]:
         """Note the effects; returns where pings went."""
@@ -58,6 +60,8 @@ class Clocked:
                     self.answers.append(effect)
                 case Moved():
                     self.moves.append(effect)
+                case TellWhere():
+                    self.told.append(effect.transaction)
         return asks
 
     def wait(self, seconds: float, answering: tuple[Route, ...] = (), rtt_s: float = 0.0) -> None:
@@ -309,3 +313,49 @@ def test_whatever_happens_a_direct_route_has_answered_a_question(
             if isinstance(used, OverAddress):
                 assert direct
                 assert it.edge.has_answered(used.address)
+
+
+def test_it_tells_where_it_is_when_it_begins_to_look_and_when_its_path_is_late() -> None:
+    it = Clocked().began(PUBLIC)
+    assert len(it.told) == 1
+    it.edge.tick(it.now)
+    it.take()
+    it.pong(TO_PUBLIC)
+    it.wait(30, answering=(TO_PUBLIC, RELAY))
+    assert len(it.told) == 1
+    it.wait(PROBE_EVERY_S + DOUBT_AFTER_S + 0.1, answering=(RELAY,))
+    assert isinstance(it.edge.state, Doubtful)
+    assert len(it.told) == 2
+    it.wait(DEAD_AFTER_S, answering=(RELAY,))
+    assert isinstance(it.edge.state, Punching)
+    assert len(it.told) == 3
+    it.wait(PUNCH_FOR_S + 60, answering=(RELAY,))
+    assert len(it.told) == 3
+
+
+def test_it_asks_at_once_where_the_peer_says_it_is_and_does_not_tell_it_back() -> None:
+    it = Clocked().began(LAN)
+    it.wait(PUNCH_FOR_S + 1, answering=(RELAY,))
+    told = len(it.told)
+    assert isinstance(it.edge.state, Relayed)
+    it.edge.heard_where([PUBLIC], 77, it.now)
+    it.edge.tick(it.now)
+    assert TO_PUBLIC in it.take()
+    it.pong(TO_PUBLIC)
+    assert it.edge.routes() == (TO_PUBLIC,)
+    assert len(it.told) == told
+
+
+def test_where_counts_once() -> None:
+    it = Clocked().began(LAN)
+    it.edge.heard_where([PUBLIC], 77, it.now)
+    it.edge.heard_where([LAN], 78, it.now)
+    it.edge.heard_where([PUBLIC], 77, it.now)
+    it.edge.tick(it.now)
+    assert TO_PUBLIC not in it.take()
+
+
+def test_without_leave_to_go_direct_nobody_is_told_anything() -> None:
+    it = Clocked(direct=False).began(LAN)
+    it.wait(PUNCH_FOR_S + 10, answering=(RELAY,))
+    assert it.told == []

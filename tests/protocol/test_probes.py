@@ -6,12 +6,28 @@ from hypothesis import strategies as st
 
 from kafila.domain.errors import PeerError
 from kafila.domain.ids import MemberId
-from kafila.protocol.probes import PROBE_BYTES, Ping, Pong, Probe, ProbeCodec, sender_tag
+from kafila.protocol.links import Address
+from kafila.protocol.probes import (
+    MAX_ADDRESSES,
+    MAX_PROBE_BYTES,
+    PROBE_BYTES,
+    Ping,
+    Pong,
+    Probe,
+    ProbeCodec,
+    Where,
+    sender_tag,
+)
 
 ANNA, BELA = MemberId("00" * 8), MemberId("ff" * 8)
 KEY = bytes(range(32))
 TRANSACTIONS = st.integers(0, (1 << 64) - 1)
-PROBES = st.one_of(st.builds(Ping, transaction=TRANSACTIONS), st.builds(Pong, transaction=TRANSACTIONS))
+ADDRESSES = st.builds(Address, st.ip_addresses().map(str), st.integers(0, 65535))
+PROBES = st.one_of(
+    st.builds(Ping, transaction=TRANSACTIONS),
+    st.builds(Pong, transaction=TRANSACTIONS),
+    st.builds(Where, transaction=TRANSACTIONS, addresses=st.lists(ADDRESSES, max_size=MAX_ADDRESSES).map(tuple)),
+)
 
 
 def pair(key: bytes = KEY) -> tuple[ProbeCodec, ProbeCodec]:
@@ -22,7 +38,8 @@ def pair(key: bytes = KEY) -> tuple[ProbeCodec, ProbeCodec]:
 def test_the_other_half_reads_a_probe(probe: Probe) -> None:
     anna, bela = pair()
     wire = anna.encode(probe)
-    assert len(wire) == PROBE_BYTES
+    assert PROBE_BYTES <= len(wire) <= MAX_PROBE_BYTES
+    assert isinstance(probe, Where) or len(wire) == PROBE_BYTES
     assert sender_tag(wire) == bela.peer_tag
     assert bela.decode(wire) == probe
 
@@ -34,11 +51,11 @@ def test_a_probe_sent_back_to_its_maker_is_refused(probe: Probe) -> None:
         anna.decode(anna.encode(probe))
 
 
-@given(PROBES, st.integers(0, PROBE_BYTES - 1), st.integers(1, 255))
+@given(PROBES, st.integers(0, MAX_PROBE_BYTES), st.integers(1, 255))
 def test_any_changed_byte_is_noticed(probe: Probe, place: int, change: int) -> None:
     anna, bela = pair()
     wire = bytearray(anna.encode(probe))
-    wire[place] ^= change
+    wire[place % len(wire)] ^= change
     with pytest.raises(PeerError):
         bela.decode(bytes(wire))
 
@@ -55,7 +72,7 @@ def test_another_pairs_key_is_refused() -> None:
 @given(st.binary(max_size=80))
 def test_garbage_is_refused(data: bytes) -> None:
     _, bela = pair()
-    assert sender_tag(data) is None or len(data) == PROBE_BYTES
+    assert sender_tag(data) is None or len(data) >= PROBE_BYTES
     with pytest.raises(PeerError):
         bela.decode(data)
 
@@ -65,3 +82,10 @@ def test_the_wire_carries_neither_member_id_nor_key() -> None:
     wire = anna.encode(Ping(transaction=7))
     assert bytes.fromhex(BELA) not in wire
     assert KEY[:8] not in wire
+
+
+def test_more_addresses_than_there_may_be_are_left_out_when_written_and_refused_when_read() -> None:
+    anna, bela = pair()
+    many = tuple(Address(f"2001:db8::{number:x}", 1) for number in range(1, MAX_ADDRESSES + 5))
+    read = bela.decode(anna.encode(Where(transaction=1, addresses=many)))
+    assert read == Where(transaction=1, addresses=many[:MAX_ADDRESSES])

@@ -123,10 +123,11 @@ class Endpoint:
         self._relay.forget()
 
     def _on_relay_change(self) -> None:
-        """Let every edge know whether there is a relay."""
+        """Let every edge know whether there is a relay, and every peer where it sees us."""
         now = self._loop.time()
         for known in self._peers.values():
             known.path.edge.set_relay(available=self._has_relay_to(known.path.slot), now=now)
+            known.path.edge.tell_where()
             self._unsettled.add(known)
         self._settle()
 
@@ -228,6 +229,11 @@ class Endpoint:
     def send_relayed(self, datagram: bytes, slot: int) -> None:
         """See `Carrier`."""
         self._relay.send(datagram, slot)
+
+    def whereabouts(self) -> tuple[Address, ...]:
+        """See `Carrier`."""
+        self._relay.look_again(self._loop.time())
+        return self.candidates().addresses
 
     # What arrives
 

@@ -21,6 +21,7 @@ SEAT_ANSWER_WITHIN_S = 3.0
 STREAM_AFTER_S = 0.6
 """How long datagrams may go unanswered before a connection is tried beside them."""
 STREAM_AGAIN_AFTER_S = 5.0
+LOOK_AGAIN_EVERY_S = 0.5
 
 
 class RelaySide:
@@ -29,7 +30,7 @@ class RelaySide:
     def __init__(
         self, udp: UdpSocket, *, on_change: Callable[[], None], on_delivered: Callable[[DeliveredFrame], None]
     ) -> None:
-        """`on_change` is called when the seat is there, or is no longer.
+        """`on_change` is called when the seat is there, or is no longer, or is seen at another address.
 
         `on_delivered` is called for what comes over a connection; what comes over UDP is handed in.
         """
@@ -40,6 +41,7 @@ class RelaySide:
         self._holder: SeatHolder | None = None
         self._stream: RelayStream | None = None
         self._stream_due_at = 0.0
+        self._look_again_at = 0.0
         self._answered = asyncio.Event()
         # One count for all seats in turn: a relay passes over numbers that it has seen.
         self._count = count(1).__next__
@@ -89,6 +91,12 @@ class RelaySide:
         self._holder = None
         if stream is not None:
             await stream.close()
+
+    def look_again(self, now: float) -> None:
+        """Find out whether the relay still sees this socket at the same address."""
+        if self._holder is not None and self.seated is not None and now >= self._look_again_at:
+            self._look_again_at = now + LOOK_AGAIN_EVERY_S
+            self._transmit(self._holder.ask(now), self._holder.seat.relay)
 
     def send(self, datagram: bytes, slot: int) -> None:
         """Send a datagram to another seat, if there is a relay."""
@@ -182,10 +190,10 @@ class RelaySide:
             case DeliveredFrame():
                 return frame
             case SeatedFrame():
-                was = self.seated is not None
+                was = self.observed
                 if self._holder is not None:
                     self._holder.heard(frame, now)
-                if not was and self.seated is not None:
+                if self.seated is not None and (self.observed != was or not self._answered.is_set()):
                     self._note_change()
                 return None
 

@@ -7,9 +7,9 @@ from typing import Protocol
 
 from kafila.domain.errors import PeerError
 from kafila.domain.ids import MemberId
-from kafila.protocol.edge import Answer, Ask, Edge, Moved, OverAddress, OverRelay, Route
+from kafila.protocol.edge import Answer, Ask, Edge, Moved, OverAddress, OverRelay, Route, TellWhere
 from kafila.protocol.links import Address, PathChanged, Peer
-from kafila.protocol.probes import Ping, Pong, ProbeCodec
+from kafila.protocol.probes import Ping, Pong, ProbeCodec, Where
 
 
 class Carrier(Protocol):
@@ -21,6 +21,10 @@ class Carrier(Protocol):
 
     def send_relayed(self, datagram: bytes, slot: int) -> None:
         """To another seat at the relay."""
+        ...
+
+    def whereabouts(self) -> tuple[Address, ...]:
+        """Where this member may be reached, as far as is known now; the relay is asked to look again."""
         ...
 
 
@@ -58,6 +62,9 @@ class PeerPath:
                 self.edge.heard_ping(route, transaction, now)
             case Pong(transaction=transaction):
                 self.edge.heard_pong(route, transaction, now)
+            case Where(transaction=transaction, addresses=addresses):
+                if isinstance(route, OverRelay):
+                    self.edge.heard_where(_usable(addresses), transaction, now)
 
     def act(self) -> list[PathChanged]:
         """Carry out what the edge wants; returns what there is to tell."""
@@ -68,6 +75,9 @@ class PeerPath:
                     self._send_by(route, self._codec.encode(Ping(transaction=transaction)))
                 case Answer(route=route, transaction=transaction):
                     self._send_by(route, self._codec.encode(Pong(transaction=transaction)))
+                case TellWhere(transaction=transaction):
+                    where = Where(transaction=transaction, addresses=self._carrier.whereabouts())
+                    self._send_by(OverRelay(), self._codec.encode(where))
                 case Moved(path=path, rtt_s=rtt_s):
                     rtt_ms = None if rtt_s is None else rtt_s * 1000
                     news.append(PathChanged(peer=self._peer, path=path, rtt_ms=rtt_ms))

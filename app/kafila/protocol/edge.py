@@ -15,6 +15,9 @@ the first that answers is used: all are asked at once, so the first to answer is
 direct path that answers late is in doubt, and datagrams take both ways, since QUIC drops the
 duplicates; one that stays silent is given up, and the punching begins anew.
 
+Whoever begins to look, or finds its path in doubt, tells the other over the relay where it is by
+now, so both ask at the same time and at the right doors, also after a router has forgotten them.
+
 Both members run this machine, each for what it sends. A path counts once our own question on it
 was answered, which proves both directions.
 """
@@ -121,7 +124,13 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True):
     rtt_s: float | None
 
 
-Effect = Ask | Answer | Moved
+class TellWhere(msgspec.Struct, frozen=True, kw_only=True):
+    """Effect: tell the peer, over the relay, where this member may be reached now."""
+
+    transaction: int
+
+
+Effect = Ask | Answer | Moved | TellWhere
 
 
 class _OpenPing(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,6 +148,7 @@ class Edge:
         self._may_go_direct = direct
         self._draw = draw
         self._told: tuple[Address, ...] = ()
+        self._heard_where: tuple[Address, ...] = ()
         self._learned: deque[Address] = deque(maxlen=MAX_LEARNED)
         self._answering: deque[Address] = deque(maxlen=MAX_LEARNED)
         self._open_pings: OrderedDict[int, _OpenPing] = OrderedDict()
@@ -191,6 +201,12 @@ class Edge:
         """The edge is wanted: use the relay, look for a direct path."""
         if isinstance(self.state, Resting):
             self._punch(now)
+            self.tell_where()
+
+    def tell_where(self) -> None:
+        """Have the peer look where we are now; so it does when our addresses have changed."""
+        if self._has_relay and self._may_go_direct and not isinstance(self.state, Resting):
+            self._effects.append(TellWhere(transaction=self._draw()))
 
     def punch(self, now: float) -> None:
         """Ask all candidates in quick succession, from this moment; both sides should, together."""
@@ -204,6 +220,19 @@ class Edge:
             self._told = told
             if not isinstance(self.state, Resting):
                 self.punch(now)
+
+    def heard_where(self, addresses: Iterable[Address], transaction: int, now: float) -> None:
+        """The peer says where it is now, and knocks at our door from this moment on."""
+        if transaction in self._heard_pings:
+            return
+        self._heard_pings.append(transaction)
+        self._heard_where = tuple(dict.fromkeys(addresses))[:MAX_CANDIDATES]
+        match self.state:
+            case Direct() | Doubtful():
+                # It may have moved away from the address in use: see at once.
+                self._next_round_at = now
+            case _:
+                self._punch(now)
 
     def set_relay(self, *, available: bool, now: float) -> None:
         """Whether both sides have a seat at the relay."""
@@ -231,7 +260,7 @@ class Edge:
         self.begin(now)
         match route:
             case OverAddress(address=address) if not self._uses(address):
-                if address not in self._told and address not in self._learned:
+                if address not in (*self._heard_where, *self._told, *self._learned):
                     self._learned.append(address)
                 self._ask(route, now)
             case _:
@@ -299,10 +328,12 @@ class Edge:
                 if now >= asked_at + DOUBT_AFTER_S + rtt_s:
                     self.state = Doubtful(address=address, asked_at=asked_at, rtt_s=rtt_s)
                     self._next_round_at = now
+                    self.tell_where()
                     self._judge_silence(now)
             case Doubtful(asked_at=asked_at, rtt_s=rtt_s):
                 if now >= asked_at + DEAD_AFTER_S + rtt_s:
                     self._punch(now)
+                    self.tell_where()
             case _:
                 pass
 
@@ -323,7 +354,7 @@ class Edge:
     # What is sent
 
     def _ask_round(self, now: float) -> None:
-        everyone = (*self._told, *self._learned)
+        everyone = tuple(dict.fromkeys((*self._heard_where, *self._told, *self._learned)))
         match self.state:
             case Direct(address=address):
                 asked, gap_s = (address,), PROBE_EVERY_S
