@@ -15,6 +15,8 @@ def test_sizes() -> None:
     assert numbers.size(10_400_000_000) == "10.4 GB"
     assert numbers.size(269_400_000) == "270 MB"
     assert numbers.size(0) == "0 MB"
+    assert numbers.size(5_100_000_000, up=True) == "5.1 GB"
+    assert numbers.size(5_110_000_000, up=True) == "5.2 GB"
     assert numbers.size_of(8_700_000_000, 10_400_000_000) == "8.7 of 10.4 GB"
     assert numbers.size_of(80_000_000, 115_000_000) == "80 of 115 MB"
 
@@ -26,6 +28,8 @@ def test_times_and_rates() -> None:
     assert numbers.milliseconds(83.6) == "84 ms"
     assert numbers.words_a_second(5.33) == "4.0"
     assert numbers.whole(24000) == "24,000"
+    assert numbers.words_at_most(2815) == "2,100"
+    assert numbers.words_at_most(10) == "7"
 
 
 def test_plural_forms(theme: Theme) -> None:

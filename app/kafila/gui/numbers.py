@@ -21,10 +21,13 @@ def decimal(value: float, digits: int = 1) -> str:
     return QLocale().toString(float(value), "f", digits)
 
 
-def size(count: float) -> str:
-    """Bytes as "10.4 GB" or "270 MB"."""
+def size(count: float, *, up: bool = False) -> str:
+    """Bytes as "10.4 GB" or "270 MB"; with `up` never less than they are, for what is missing."""
     if count >= GIGA:
-        return QCoreApplication.translate("numbers", "{number} GB").format(number=decimal(count / GIGA))
+        tenths = count / GIGA * 10
+        return QCoreApplication.translate("numbers", "{number} GB").format(
+            number=decimal((ceil(round(tenths, 6)) if up else tenths) / 10)
+        )
     megabytes = ceil(count / MEGA) if count > 0 else 0
     return QCoreApplication.translate("numbers", "{number} MB").format(number=whole(megabytes))
 
@@ -42,6 +45,13 @@ def words_a_second(tokens_per_second: float) -> str:
     """A predicted rate in words."""
     rate = tokens_per_second * WORDS_PER_TOKEN
     return decimal(rate, 1 if rate < 100 else 0)
+
+
+def words_at_most(tokens: float) -> str:
+    """The length of a conversation in words: its first two figures, and never more than it is."""
+    words = int(tokens * WORDS_PER_TOKEN)
+    scale = 10 ** max(0, len(str(words)) - 2)
+    return whole(words // scale * scale)
 
 
 def milliseconds(value: float) -> str:

@@ -1,107 +1,78 @@
 """What would happen if Start were pressed now: the plan, or who is short by how much."""
 
-from collections.abc import Mapping
+import re
+from html import escape
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from kafila.domain.capability import Machine
-from kafila.domain.ids import MemberId
-from kafila.domain.plan import Figures, PathKind, Plan, Refusal, Share
+from kafila.domain.plan import PathKind, Plan, Refusal
 from kafila.domain.snapshot import WaitingRoom
 from kafila.gui import numbers
+from kafila.gui.pages.by_hand import Hand, HandView
+from kafila.gui.pages.frame import Send
+from kafila.gui.pages.plan_details import PlanDetails, list_sections
+from kafila.gui.pages.plan_speeds import Speeds
+from kafila.gui.pages.refusal_view import RefusalView
+from kafila.gui.pages.shares import Names, ShareList
 from kafila.gui.theme import Icon, Role, Theme
-from kafila.gui.widgets import Card, IconLabel, Line, Pill, PillKind, Text, Tile, Tone, column, row
-from kafila.gui.widgets.cards import Dot
-from kafila.gui.widgets.details import Details, Facts
+from kafila.gui.widgets import Button, Card, Kind, Line, Pill, PillKind, Size, Text, Tone, column, row
+from kafila.gui.widgets.details import Details
 from kafila.gui.widgets.layouts import Columns, stack
 from kafila.gui.widgets.lights import MovingLights
-from kafila.gui.widgets.meters import ShareBar
+from kafila.gui.widgets.notice import Notice, NoticeKind
 from kafila.gui.widgets.plan_ring import Disc, PlanRing
 
-Names = Mapping[MemberId, Machine]
-
-
-class ShareLine(QWidget):
-    """One computer's part of the plan: name, parts, how full it gets."""
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
-        self._dot = Dot(theme, "text_muted")
-        self._name = Text(theme, "", Role.SMALL)
-        self._name.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self._parts = Text(theme, "", Role.SMALL, Tone.MUTED)
-        self._room = Text(theme, "", Role.CAPTION, Tone.MUTED)
-        self._bar = ShareBar(theme)
-        first = row(self._dot, self._name, self._parts)
-        first.setStretch(1, 1)
-        self._room.setMinimumWidth(theme.px(84))
-        self._room.setAlignment(Qt.AlignmentFlag.AlignTrailing | Qt.AlignmentFlag.AlignVCenter)
-        second = row(self._bar, self._room, spacing=12)
-        second.setStretch(0, 1)
-        second.setContentsMargins(theme.px(18), 0, 0, 0)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(0)
-        lines.addLayout(first)
-        lines.addLayout(second)
-
-    def show_share(self, name: str, share: Share) -> None:
-        """Change what it shows."""
-        colour = self._theme.series_of(share.member).colour
-        self._dot.set_colour(colour)
-        self._name.set_text(name)
-        self._parts.set_text(self.tr("%n part(s)", "", share.blocks))
-        room = share.room_bytes
-        self._room.set_text(numbers.size_of(share.need_bytes, room) if room else numbers.size(share.need_bytes))
-        self._bar.show_share(share.need_bytes / room if room else 1.0, colour=colour)
-        self.setAccessibleName(f"{name}: {self._parts.text()}, {self._room.text()}")
+MOST_ADVICE = 2
+DETAILS_FROM = 340
 
 
 class PlanView(QWidget):
-    """An admitted plan: speed, who holds what, advice."""
+    """An admitted plan: speed, who holds what, what would change it."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
         self.speed = Text(theme, "", Role.DISPLAY)
-        self._unit = Text(theme, "", tone=Tone.MUTED)
+        self._unit = Text(theme, self.tr("words a second"), tone=Tone.MUTED)
         self._speed_second = Text(theme, "", Role.SMALL, Tone.MUTED, wrap=True)
         self._parts = Text(theme, "", Role.SMALL, Tone.MUTED)
         self._ring = PlanRing(theme)
-        self._holder = QWidget()
-        self._shares = QVBoxLayout(self._holder)
-        self._shares.setContentsMargins(0, 0, 0, 0)
-        self._shares.setSpacing(theme.px(4))
-        self._lines: list[ShareLine] = []
-        self._advice = Text(theme, "", Role.SMALL, Tone.MUTED, wrap=True)
-        self._advice_block = stack(Line(), self._advice_heading(), self._advice, spacing=theme.px(10))
-        self._facts = Facts(theme)
-        self._details = Details(theme, self.tr("Details: order, connections"), self._facts)
+        self.shares = ShareList(theme)
+        self.by_hand = Notice(theme, NoticeKind.ACCENT, Icon.SLIDERS_HORIZONTAL)
+        self.back = Button(theme, self.tr("Back to Kafila’s plan"), Kind.PLAIN, Size.SMALL, Icon.ROTATE_CCW)
+        self.speeds = Speeds(theme)
+        self.advice = Text(theme, "", Role.SMALL, Tone.MUTED, wrap=True)
+        self._advice_block = stack(Line(), self.speeds, self.advice, spacing=theme.px(10))
+        self.facts = PlanDetails(theme)
+        self.more = Text(theme, "", Role.SMALL, Tone.MUTED, wrap=True)
+        inside = stack(self.more, self.facts, spacing=theme.px(8))
+        self.details = Details(theme, self.tr("Details"), inside)
+        self.move_parts = Button(theme, self.tr("Move parts…"), Kind.LINK, Size.SMALL, Icon.SLIDERS_HORIZONTAL)
+        self.move_parts.setProperty("flush", "true")
         speed = row(self.speed, self._unit, 1, spacing=8)
         heading = Columns(theme, 300, gap=4)
         heading.add(Text(theme, self.tr("Who holds what"), Role.SMALL, weight=600), 1)
         heading.add(self._parts, 0)
         who = Columns(theme, 320, gap=14, upright=Qt.AlignmentFlag.AlignVCenter)
         who.add(self._ring, 0)
-        who.add(self._holder, 1)
+        who.add(self.shares, 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.px(10))
-        top = column(speed, self._speed_second, spacing=0)
-        layout.addLayout(top)
+        layout.addLayout(column(speed, self._speed_second, spacing=0))
         layout.addWidget(Line())
-        layout.addWidget(heading)
-        layout.addWidget(who)
-        layout.addWidget(self._advice_block)
-        layout.addWidget(self._details)
+        for part in (heading, who, self.by_hand, self.back, self._advice_block):
+            layout.addWidget(part)
+        layout.addLayout(column(self.move_parts, self.details, spacing=theme.px(2)))
 
-    def _advice_heading(self) -> QWidget:
-        holder = QWidget()
-        title = Text(self._theme, self.tr("What would change the speed"), Role.SMALL, weight=600)
-        holder.setLayout(row(IconLabel(self._theme, Icon.LIGHTBULB, "relayed_text"), title, 1))
-        return holder
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        """Say less about the details where the words would not fit."""
+        super().resizeEvent(event)
+        narrow = event.size().width() < self._theme.px(DETAILS_FROM)
+        words = self.tr("Details") if narrow else self.tr("Details: order, connections, other divisions")
+        self.details.heading.set_words(words)
 
     def show_plan(self, plan: Plan, room: WaitingRoom, names: Names) -> None:
         """Show an admitted plan."""
@@ -114,27 +85,29 @@ class PlanView(QWidget):
             for share in plan.shares
         )
         self._ring.show_ring(discs, len(room.newcomers))
-        while len(self._lines) < len(plan.shares):
-            self._lines.append(ShareLine(self._theme))
-            self._shares.addWidget(self._lines[-1])
-        for place, line in enumerate(self._lines):
-            line.setVisible(place < len(plan.shares))
-            if place < len(plan.shares):
-                share = plan.shares[place]
-                line.show_share(_name(names, share.member), share)
-        self._advice_block.setVisible(bool(plan.advice))
-        self._advice.set_text("\n".join(plan.advice))
-        self._facts.show_facts(self._details_of(plan, names))
+        self.shares.show_shares(plan.shares, names)
+        advice = plan.advice
+        if plan.search == "by-hand":
+            self.by_hand.say(escape(" ".join(advice)) or escape(self.tr("Divided by hand.")))
+            advice = ()
+        self.by_hand.setVisible(plan.search == "by-hand")
+        self.back.setVisible(plan.search == "by-hand" and room.is_host)
+        self.move_parts.setVisible(room.is_host and len(plan.shares) > 1)
+        self.speeds.show_plan(plan, room)
+        self.advice.set_html("<br>".join(emphasise(line, names) for line in advice[:MOST_ADVICE]))
+        self.advice.setVisible(bool(advice))
+        self._advice_block.setVisible(bool(advice or any(not line.isHidden() for line in self.speeds.lines)))
+        self.more.set_html("<br>".join(emphasise(line, names) for line in advice[MOST_ADVICE:]))
+        self.more.setVisible(len(advice) > MOST_ADVICE)
+        self.facts.show_sections(list_sections(plan, names))
 
     def _show_speed(self, plan: Plan, people: int) -> None:
         alone, together = plan.tokens_per_second_alone, plan.figures.tokens_per_second
         if alone is None:
             self.speed.set_text("–")
-            self._unit.set_text(self.tr("words a second"))
             self._speed_second.set_text(self.tr("The speed is known once all computers are measured."))
             return
         self.speed.set_text(numbers.words_a_second(alone))
-        self._unit.set_text(self.tr("words a second"))
         if people > 1 and together is not None:
             words = self.tr("for one person · {rate} each for {people}")
             rate = numbers.words_a_second(together / people)
@@ -142,93 +115,25 @@ class PlanView(QWidget):
         else:
             self._speed_second.set_text(self.tr("for one person, at best"))
 
-    def _details_of(self, plan: Plan, names: Names) -> tuple[tuple[str, str], ...]:
-        order = " → ".join(_name(names, share.member) for share in plan.shares)
-        facts = [(self.tr("Order"), order)]
-        for share in plan.shares:
-            took = f", {numbers.milliseconds(share.stage_ms)}" if share.stage_ms is not None else ""
-            blocks = f"{share.first + 1}–{share.end}{took}"
-            facts.append((_name(names, share.member), blocks))
-        for edge in plan.edges:
-            price = f", {numbers.milliseconds(edge.price_ms)}" if edge.price_ms is not None else ""
-            word = self.tr("relayed") if edge.predicted is PathKind.RELAYED else self.tr("direct")
-            ends = f"{_name(names, edge.from_member)} → {_name(names, edge.to_member)}"
-            facts.append((ends, f"{word}{price}"))
-        facts += [
-            (self.tr("This division"), self._rate(plan.figures)),
-            (self.tr("Divided evenly"), self._rate(plan.uniform)),
-            (self.tr("Divided by memory"), self._rate(plan.memory_proportional)),
-            (self.tr("Measured"), plan.tier_reason),
-        ]
-        return tuple((name, value) for name, value in facts if value)
-
-    def _rate(self, figures: Figures | None) -> str:
-        if figures is None:
-            return ""
-        if not figures.fits:
-            return self.tr("does not fit")
-        if figures.tokens_per_second is None:
-            return ""
-        words = self.tr("{rate} words a second for all together")
-        return words.format(rate=numbers.words_a_second(figures.tokens_per_second))
-
-
-class RefusalView(QWidget):
-    """Why it does not fit yet: who, by how much, and what would help."""
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
-        self.title = Text(theme, "", Role.HEADING, wrap=True)
-        self._sentence = Text(theme, "", tone=Tone.MUTED, wrap=True)
-        self._bar = ShareBar(theme, 10)
-        self._needs = Text(theme, "", Role.SMALL, Tone.LOST, weight=600)
-        self._help_heading = Text(theme, self.tr("What would help"), Role.SUBHEADING)
-        self._helps: list[tuple[QWidget, Text]] = []
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(theme.px(10))
-        for part in (self.title, self._sentence, self._bar, self._needs, Line(), self._help_heading):
-            self._layout.addWidget(part)
-
-    def show_refusal(self, refusal: Refusal, names: Names) -> None:
-        """Show who is short, and by how much."""
-        missing = max(refusal.needs_bytes - refusal.has_bytes, 0)
-        who = _name(names, refusal.member) if refusal.member else self.tr("The group")
-        title = self.tr("{who} is {size} short") if missing else self.tr("It does not fit yet")
-        self.title.set_text(title.format(who=who, size=numbers.size(missing)))
-        self._sentence.set_text(refusal.sentence)
-        words = self.tr("needs {needs}, has {has}")
-        self._needs.set_text(words.format(needs=numbers.size(refusal.needs_bytes), has=numbers.size(refusal.has_bytes)))
-        whole = max(refusal.needs_bytes, 1)
-        colour = self._theme.series_of(refusal.member).colour if refusal.member else self._theme.colours.accent
-        has = min(refusal.has_bytes / whole, 1)
-        self._bar.show_share(1, colour=colour, wide=has, over=1 - has)
-        for shown in (self._bar, self._needs):
-            shown.setVisible(missing > 0)
-        self._help_heading.setVisible(bool(refusal.help))
-        while len(self._helps) < len(refusal.help):
-            text = Text(self._theme, "", wrap=True)
-            line = QWidget()
-            layout = row(Tile(self._theme, Icon.LIGHTBULB), text, spacing=12)
-            layout.setStretch(1, 1)
-            line.setLayout(layout)
-            self._helps.append((line, text))
-            self._layout.addWidget(line)
-        for place, (line, text) in enumerate(self._helps):
-            line.setVisible(place < len(refusal.help))
-            if place < len(refusal.help):
-                text.set_text(refusal.help[place])
-
 
 class PlanCard(Card):
-    """The plan preview of the waiting room, made new with every arrival."""
+    """The plan preview of the waiting room, made new with every arrival.
 
-    def __init__(self, theme: Theme) -> None:
+    `remove_wanted` with a member, `invite_wanted`: what would help where the model does not fit.
+    """
+
+    remove_wanted = Signal(str)
+    invite_wanted = Signal()
+
+    def __init__(self, theme: Theme, send: Send) -> None:
         super().__init__(theme, margin=20, spacing=10)
+        self._hand = Hand()
+        self._moving = False
+        self._room: WaitingRoom | None = None
         self.pill = Pill(theme, "", PillKind.PLAIN)
         self.plan = PlanView(theme)
         self.refusal = RefusalView(theme)
+        self.hand = HandView(theme, send, self._hand)
         lights = MovingLights(theme)
         self._wait_words = Text(theme, self.tr("The plan is made as soon as this computer is measured."), wrap=True)
         self._wait = QWidget()
@@ -236,16 +141,38 @@ class PlanCard(Card):
         line.setStretch(1, 1)
         self._wait.setLayout(line)
         self.body.addLayout(row(Text(theme, self.tr("Plan"), Role.SUBHEADING), 1, self.pill))
-        for part in (self._wait, self.plan, self.refusal):
+        for part in (self._wait, self.plan, self.refusal, self.hand):
             self.body.addWidget(part)
+        self.refusal.remove_wanted.connect(self.remove_wanted)
+        self.refusal.invite_wanted.connect(self.invite_wanted)
+        for wants in (self.plan.move_parts.clicked, self.refusal.hand_wanted):
+            wants.connect(self._open_hand)
+        for gives in (self.plan.back.clicked, self.refusal.plan_wanted):
+            gives.connect(self.hand.give_back)
+        self.hand.finished.connect(self._close_hand)
+
+    @property
+    def refused_by_hand(self) -> bool:
+        """Whether it is a person's own division that does not fit."""
+        plan = self._room.plan if self._room is not None else None
+        return isinstance(plan, Refusal) and self._hand.made(plan)
 
     def show_room(self, room: WaitingRoom) -> None:
         """Show what the room's plan is now."""
+        if self._room is not None and _who(self._room) != _who(room):
+            self._moving = False
+        self._room = room
         names = {member.member: member.machine for member in room.members}
         plan = room.plan
+        if plan is not None:
+            self._hand.meet(plan)
+        moving = self._moving and plan is not None and len(plan.shares) > 1 and room.is_host
         self._wait.setVisible(plan is None)
-        self.plan.setVisible(isinstance(plan, Plan))
-        self.refusal.setVisible(isinstance(plan, Refusal))
+        self.plan.setVisible(isinstance(plan, Plan) and not moving)
+        self.refusal.setVisible(isinstance(plan, Refusal) and not moving)
+        self.hand.setVisible(moving)
+        if plan is not None and moving:
+            self.hand.show_division(plan, names)
         match plan:
             case None:
                 self.pill.show_as(self.tr("Measuring"), PillKind.PLAIN)
@@ -257,9 +184,35 @@ class PlanCard(Card):
                 icon = Icon.CIRCLE_ALERT if kind is PillKind.LOST else Icon.USERS
                 words = self.tr("Does not fit yet") if kind is PillKind.LOST else self.tr("Needs more computers")
                 self.pill.show_as(words, kind, icon)
-                self.refusal.show_refusal(plan, names)
+                self.refusal.show_refusal(plan, room, names, by_hand=self.refused_by_hand)
+
+    def _open_hand(self) -> None:
+        by_key = self.plan.move_parts.hasFocus()
+        self._moving = True
+        if self._room is not None:
+            self.show_room(self._room)
+        if by_key and self.hand.shares.lines:
+            line = self.hand.shares.lines[0]
+            (line.fewer if line.fewer.isEnabled() else line.more).setFocus(Qt.FocusReason.TabFocusReason)
+
+    def _close_hand(self) -> None:
+        by_key = self.hand.done.hasFocus()
+        self._moving = False
+        if self._room is not None:
+            self.show_room(self._room)
+        if by_key and self.plan.move_parts.isVisible():
+            self.plan.move_parts.setFocus(Qt.FocusReason.TabFocusReason)
 
 
-def _name(names: Names, member: MemberId) -> str:
-    machine = names.get(member)
-    return machine.name if machine else member[:4]
+def emphasise(sentence: str, names: Names) -> str:
+    """The sentence as our own markup, with the names of computers in bold."""
+    known = sorted({escape(machine.name) for machine in names.values() if machine.name}, key=len, reverse=True)
+    words = escape(sentence)
+    if not known:
+        return words
+    pattern = "|".join(re.escape(name) for name in known)
+    return re.sub(rf"(?<!\w)({pattern})(?!\w)", r"<b>\1</b>", words)
+
+
+def _who(room: WaitingRoom) -> frozenset[str]:
+    return frozenset(member.member for member in room.members)

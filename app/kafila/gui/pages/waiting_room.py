@@ -159,6 +159,13 @@ class CodeCard(Card):
         words = self.tr("Join “{group}” in Kafila: open Kafila, press Join and paste this. {link}")
         return words.format(group=self._group, link=self._link)
 
+    def copy(self) -> None:
+        """Take along what invites people: the code, or the link where only that works."""
+        if self.code.code:
+            self._copy_code()
+        else:
+            self._copy_link()
+
     def _copy_code(self) -> None:
         QGuiApplication.clipboard().setText(self.code.code)
         self.copy_code.flash(self.tr("Copied"))
@@ -191,7 +198,9 @@ class WaitingRoomPage(Page):
         line = row(IconLabel(theme, Icon.CIRCLE_DASHED), hint, spacing=10)
         line.setStretch(1, 1)
         self._hint.setLayout(line)
-        self.plan = PlanCard(theme)
+        self.plan = PlanCard(theme, send)
+        self.plan.remove_wanted.connect(self._ask_remove)
+        self.plan.invite_wanted.connect(self.code_card.copy)
         title = QWidget()
         title.setLayout(row(Text(theme, self.tr("In the group"), Role.SUBHEADING), self._count, 1))
         heading = Columns(theme, 440, gap=8)
@@ -255,7 +264,7 @@ class WaitingRoomPage(Page):
             made = MemberRow(self.theme, members[key])
             if room.is_host and members[key].member != me:
                 words = self.tr("More about {machine}").format(machine=members[key].machine.name)
-                made.add_menu(words, ((self.tr("Remove…"), lambda key=key: self._ask_remove(key)),))
+                made.add_menu(words, ((self.tr("Remove…"), lambda key=key: self._ask_remove(members[key].member)),))
             elif room.is_host:
                 instead = QWidget()
                 instead.setFixedWidth(self.theme.px(MENU_WIDTH))
@@ -292,6 +301,8 @@ class WaitingRoomPage(Page):
             first = self.tr("Ready with %n computer(s)", "", count)
         elif room.plan is None:
             first = self.tr("The plan is being made")
+        elif self.plan.refused_by_hand:
+            first = self.tr("Divided like this, it does not fit")
         else:
             first = self.tr("The model does not fit yet")
         length = {
@@ -302,8 +313,8 @@ class WaitingRoomPage(Page):
         people = self.tr("%n [person|people] at once", "", room.concurrency)
         self.summarise(first, " · ".join((room.model, length, people)))
 
-    def _ask_remove(self, key: str) -> None:
-        member = MemberId(key.removeprefix("host:"))
+    def _ask_remove(self, who: str) -> None:
+        member = MemberId(who)
         room = self._room
         machine = next((entry.machine for entry in room.members if entry.member == member), None) if room else None
         if machine is None:

@@ -57,7 +57,7 @@ class PlanRing(QWidget):
         painter.translate(self.width() / 2, self.height() / 2)
         scale = self._theme.px(100) / 100
         painter.scale(scale, scale)
-        reach = SIDE / 2 - MOST_DISC - 5
+        reach = SIDE / 2 - MOST_DISC - 8
         if self._discs:
             self._paint_edges(painter, reach)
             self._paint_discs(painter, reach)
@@ -124,7 +124,7 @@ class PlanRing(QWidget):
         last = turns[-1] if len(turns) > 1 else 180.0
         middle = (last + 360) / 2
         for place in range(min(self._asking, 3)):
-            centre = self._at(middle + 16 * place, reach + 10)
+            centre = self._at(middle + 16 * place, reach + 14.5)
             pen = QPen(self._theme.colour("text_muted"), 1.5)
             pen.setDashPattern([2.4, 2])
             painter.setPen(pen)
