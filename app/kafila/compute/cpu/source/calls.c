@@ -101,9 +101,8 @@ typedef struct {
     atomic_llong next;
 } product_work;
 
-static void do_products(void *argument, int thread, int threads) {
+static void do_products(void *argument, int thread) {
     product_work *work = argument;
-    (void)threads;
     for (;;) {
         const int64_t piece = atomic_fetch_add_explicit(&work->next, 1, memory_order_relaxed);
         if (piece >= work->count * work->pieces) return;
@@ -135,19 +134,23 @@ typedef struct {
     const int64_t *rows; /* which row of `from` each is; null: in order */
     float *to;
     int64_t count;
+    atomic_llong next;
 } arrange_work;
 
-static void do_arrange(void *argument, int thread, int threads) {
+static void do_arrange(void *argument, int thread) {
     arrange_work *work = argument;
     const int64_t stride = kernels->stride(work->matrix), columns = work->matrix->columns;
-    for (int64_t i = thread; i < work->count; i += threads) {
+    (void)thread;
+    for (;;) {
+        const int64_t i = atomic_fetch_add_explicit(&work->next, 1, memory_order_relaxed);
+        if (i >= work->count) return;
         const int64_t row = work->rows ? work->rows[i] : i;
         kernels->arrange(work->matrix, work->from + row * columns, work->to + i * stride);
     }
 }
 
 static void arrange_rows(const kc_matrix *matrix, const float *from, const int64_t *rows, int64_t count, float *to) {
-    arrange_work work = {matrix, from, rows, to, count};
+    arrange_work work = {matrix, from, rows, to, count, 0};
     kc_run(do_arrange, &work, count >= 8);
 }
 
@@ -239,13 +242,17 @@ typedef struct {
     int64_t rows, width;
     float eps;
     int32_t kind;
+    atomic_llong next;
 } row_work;
 
 enum { RMS_NORM, LAYER_NORM, ADD, ACTIVATE }; /* ACTIVATE + one of KC_SILU… */
 
-static void do_rows(void *argument, int thread, int threads) {
-    const row_work *w = argument;
-    for (int64_t row = thread; row < w->rows; row += threads) {
+static void do_rows(void *argument, int thread) {
+    row_work *w = argument;
+    (void)thread;
+    for (;;) {
+        const int64_t row = atomic_fetch_add_explicit(&w->next, 1, memory_order_relaxed);
+        if (row >= w->rows) return;
         const float *x = w->x + row * w->width, *other = w->weight + (w->weight ? row * w->width : 0);
         float *y = w->y + row * w->width;
         if (w->kind == RMS_NORM) kernels->rms_norm(x, w->weight, y, w->width, w->eps);
@@ -255,7 +262,10 @@ static void do_rows(void *argument, int thread, int threads) {
     }
 }
 
-static void run_rows(row_work work) { kc_run(do_rows, &work, work.rows > 1 && work.rows * work.width > SMALL); }
+static void run_rows(row_work work) {
+    atomic_init(&work.next, 0);
+    kc_run(do_rows, &work, work.rows > 1 && work.rows * work.width > SMALL);
+}
 
 KC_API void kc_rms_norm(const float *x, const float *weight, float *y, int64_t rows, int64_t width, float eps) {
     kc_enter();
@@ -368,10 +378,9 @@ typedef struct {
     atomic_llong next;
 } attend_work;
 
-static void do_attend(void *argument, int thread, int threads) {
+static void do_attend(void *argument, int thread) {
     attend_work *work = argument;
     const kc_attention *task = work->task;
-    (void)threads;
     for (;;) {
         const int64_t part = atomic_fetch_add_explicit(&work->next, 1, memory_order_relaxed);
         if (part >= task->batch * work->head_parts * work->row_parts) return;
@@ -521,21 +530,28 @@ KC_API int kc_finish_block(const kc_block *block, kc_attention *attention, const
 
 /* ---- Measuring ---- */
 
+enum { READ_AT_ONCE = 1 << 17 };
+
 typedef struct {
     const uint64_t *from;
     int64_t count;
-    uint64_t sums[KC_MOST_THREADS];
+    atomic_llong next;
+    atomic_ullong sum;
 } read_work;
 
-static void do_read(void *argument, int thread, int threads) {
+static void do_read(void *argument, int thread) {
     read_work *work = argument;
-    const int64_t share = work->count / threads / 8 * 8;
-    const uint64_t *from = work->from + thread * share;
     uint64_t sums[8] = {0};
-    for (int64_t i = 0; i < share; i += 8) {
-        for (int j = 0; j < 8; j++) sums[j] += from[i + j];
+    (void)thread;
+    for (;;) {
+        const int64_t first = atomic_fetch_add_explicit(&work->next, 1, memory_order_relaxed) * READ_AT_ONCE;
+        const int64_t end = first + READ_AT_ONCE < work->count ? first + READ_AT_ONCE : work->count / 8 * 8;
+        if (first >= end) break;
+        for (int64_t i = first; i < end; i += 8) {
+            for (int j = 0; j < 8; j++) sums[j] += work->from[i + j];
+        }
     }
-    for (int j = 0; j < 8; j++) work->sums[thread] += sums[j];
+    for (int j = 0; j < 8; j++) atomic_fetch_add(&work->sum, sums[j]);
 }
 
 /* Read so many bytes of memory on all threads, and nothing else. */
@@ -544,7 +560,5 @@ KC_API uint64_t kc_read(const void *from, int64_t bytes) {
     kc_enter();
     kc_run(do_read, &work, 1);
     kc_leave();
-    uint64_t sum = 0;
-    for (int thread = 0; thread < KC_MOST_THREADS; thread++) sum += work.sums[thread];
-    return sum;
+    return atomic_load(&work.sum);
 }

@@ -104,8 +104,8 @@ enum { KC_SCRATCH = KC_TILE * KC_BLOCK + KC_PANEL * KC_TILE * 16 };
 /* Floats of scratch that `attend` needs. */
 KC_INLINE int64_t kc_attend_scratch(int64_t keys_length) { return 4 * (keys_length + 32); }
 
-/* The threads. `work` is called once for each thread, at the same time. */
-typedef void (*kc_work)(void *argument, int thread, int threads);
+/* The threads. `work` is called by each of them that comes in time, and takes pieces until there are none. */
+typedef void (*kc_work)(void *argument, int thread);
 /* One caller at a time: between enter and leave. */
 void kc_enter(void);
 void kc_leave(void);

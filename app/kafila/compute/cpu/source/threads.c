@@ -1,8 +1,12 @@
 /* A pool of threads that wait for work: awake for a moment after the last, then asleep.
  *
- * The thread that calls takes part in the work itself. Nothing here locks while work is done, and
- * there is one caller at a time (see calls.c). A child of fork() has no threads of its parent's;
- * it starts its own when it first has work for them.
+ * The thread that calls does work itself, and never waits for a helper that has not begun: on a
+ * computer that is busy with other things, one may be late. So work is cut in pieces that whoever
+ * is there takes one after another; when the caller finds none left it closes the gate, and waits
+ * for those who are inside.
+ *
+ * There is one caller at a time. A child of fork() has no threads of its parent's; it starts its
+ * own when it first has work for them.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -29,12 +33,17 @@ static struct {
     pthread_cond_t called;
     pthread_t threads[KC_MOST_THREADS];
     int wanted, running;
-    int ending, asleep; /* under the lock */
+    int asleep; /* under the lock */
+    atomic_int ending;
     kc_work work;
     void *argument;
-    atomic_uint call;
-    atomic_int busy;
+    atomic_ullong gate;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .called = PTHREAD_COND_INITIALIZER, .wanted = 1, .running = 1};
+
+/* The gate: the number of the call in the upper half, whether it is open, and how many are inside. */
+#define OPEN (1ull << 31)
+#define INSIDE (OPEN - 1)
+#define CALL(gate) ((unsigned)((gate) >> 32))
 
 typedef struct {
     int number;
@@ -44,30 +53,41 @@ static helper helpers[KC_MOST_THREADS];
 
 static void wait_for_call(unsigned seen) {
     for (int turn = 0; turn < TURNS_AWAKE; turn++) {
-        if (atomic_load_explicit(&pool.call, memory_order_acquire) != seen) return;
+        if (CALL(atomic_load_explicit(&pool.gate, memory_order_acquire)) != seen) return;
         BREATHE();
     }
     pthread_mutex_lock(&pool.lock);
     pool.asleep++;
-    while (atomic_load_explicit(&pool.call, memory_order_acquire) == seen) pthread_cond_wait(&pool.called, &pool.lock);
+    while (CALL(atomic_load(&pool.gate)) == seen) pthread_cond_wait(&pool.called, &pool.lock);
     pool.asleep--;
     pthread_mutex_unlock(&pool.lock);
+}
+
+/* Go inside, if the gate of this call is still open. */
+static int enter_gate(unsigned call) {
+    unsigned long long gate = atomic_load(&pool.gate);
+    while (CALL(gate) == call && (gate & OPEN)) {
+        if (atomic_compare_exchange_weak(&pool.gate, &gate, gate + 1)) return 1;
+    }
+    return 0;
 }
 
 static void *help(void *argument) {
     helper *self = argument;
     for (;;) {
         wait_for_call(self->seen);
-        self->seen++;
-        if (pool.ending) return NULL;
-        pool.work(pool.argument, self->number, pool.running);
-        atomic_fetch_sub_explicit(&pool.busy, 1, memory_order_release);
+        self->seen = CALL(atomic_load(&pool.gate));
+        if (atomic_load(&pool.ending)) return NULL;
+        if (!enter_gate(self->seen)) continue;
+        pool.work(pool.argument, self->number);
+        atomic_fetch_sub_explicit(&pool.gate, 1, memory_order_release);
     }
 }
 
-static void call_helpers(void) {
+static void call_helpers(unsigned long long open) {
+    const unsigned call = CALL(atomic_load(&pool.gate)) + 1;
+    atomic_store(&pool.gate, (unsigned long long)call << 32 | open);
     pthread_mutex_lock(&pool.lock);
-    atomic_fetch_add_explicit(&pool.call, 1, memory_order_release);
     if (pool.asleep) pthread_cond_broadcast(&pool.called);
     pthread_mutex_unlock(&pool.lock);
 }
@@ -80,7 +100,7 @@ static void start_helpers(void) {
     while (pool.running < pool.wanted) {
         helper *next = &helpers[pool.running];
         next->number = pool.running;
-        next->seen = atomic_load(&pool.call);
+        next->seen = CALL(atomic_load(&pool.gate));
         if (pthread_create(&pool.threads[pool.running], NULL, help, next)) {
             pool.wanted = pool.running; /* Fewer have to do. */
             break;
@@ -91,10 +111,10 @@ static void start_helpers(void) {
 }
 
 static void end_helpers(void) {
-    pool.ending = 1;
-    call_helpers();
+    atomic_store(&pool.ending, 1);
+    call_helpers(0);
     for (int number = 1; number < pool.running; number++) pthread_join(pool.threads[number], NULL);
-    pool.ending = 0;
+    atomic_store(&pool.ending, 0);
     pool.running = 1;
 }
 
@@ -107,8 +127,8 @@ static void forget_helpers(void) {
     pool.called = called;
     pool.running = 1;
     pool.asleep = 0;
-    pool.ending = 0;
-    atomic_store(&pool.busy, 0);
+    atomic_store(&pool.ending, 0);
+    atomic_store(&pool.gate, 0);
 }
 
 void kc_enter(void) { pthread_mutex_lock(&one_caller); }
@@ -118,16 +138,16 @@ int kc_threads(void) { return pool.wanted; }
 
 void kc_run(kc_work work, void *argument, int together) {
     if (!together || pool.wanted == 1) {
-        work(argument, 0, 1);
+        work(argument, 0);
         return;
     }
     if (pool.running < pool.wanted) start_helpers();
     pool.work = work;
     pool.argument = argument;
-    atomic_store(&pool.busy, pool.running - 1);
-    if (pool.running > 1) call_helpers();
-    work(argument, 0, pool.running);
-    while (atomic_load_explicit(&pool.busy, memory_order_acquire)) BREATHE();
+    call_helpers(OPEN);
+    work(argument, 0);
+    atomic_fetch_and(&pool.gate, ~OPEN);
+    while (atomic_load_explicit(&pool.gate, memory_order_acquire) & INSIDE) BREATHE();
 }
 
 /* How many threads to use, the caller included; those there are end first. */
