@@ -91,8 +91,16 @@ def _rebind(lab: Lab, name: str) -> None:
     router.forget()
 
 
-@pytest.mark.parametrize("sides", [("one",), ("other",), ("one", "other")], ids=" and ".join)
-@edges
+@pytest.mark.parametrize(
+    ("one", "other", "path", "sides"),
+    [
+        pytest.param(*DIRECT, ("one",), id="direct, of the one that dials"),
+        pytest.param(*DIRECT, ("other",), id="direct, of the one that is dialled"),
+        pytest.param(*DIRECT, ("one", "other"), id="direct, of both"),
+        pytest.param(*RELAYED, ("one", "other"), id="relayed"),
+        pytest.param(*OVER_TCP, ("one", "other"), id="relayed over TCP"),
+    ],
+)
 async def test_a_router_that_forgets(one: Nat, other: Nat, path: PathKind, sides: tuple[str, ...]) -> None:
     async with (
         open_lab(*_sites(one, other)) as lab,

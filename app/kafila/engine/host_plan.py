@@ -1,11 +1,12 @@
 """The host's plan: keys and rosters, the division for those who are in, and its start."""
 
 import hashlib
+import ipaddress
 from dataclasses import replace
 
 import msgspec
 
-from kafila.domain.capability import Capability
+from kafila.domain.capability import Capability, Reachability
 from kafila.domain.ids import MemberId
 from kafila.domain.plan import Plan, Refusal
 from kafila.domain.snapshot import Reach
@@ -116,15 +117,25 @@ def _question(hosting: Hosting) -> Question | None:
 def _as_seen_from_here(hosting: Hosting, seat: Seat) -> Capability:
     """What a member measured, with what only the host knows: who is near, and how far.
 
-    Whoever came in through a rendezvous that runs here, without one on the Internet, is on this
-    network or this computer; and the way to that rendezvous is the way to the host.
+    The way to a rendezvous that runs here is the way to the host.
     """
     capability = seat.capability or Capability(room_bytes=None)
     if hosting.reach is Reach.RENDEZVOUS:
         return capability
     rtt_ms = 0.0 if seat.member == hosting.me else seat.rtt_ms
-    reachability = msgspec.structs.replace(capability.reachability, lan=HOSTS_NETWORK, rendezvous_rtt_ms=rtt_ms)
+    reachability = msgspec.structs.replace(capability.reachability, rendezvous_rtt_ms=rtt_ms)
+    if is_near(reachability):
+        reachability = msgspec.structs.replace(reachability, lan=HOSTS_NETWORK)
     return msgspec.structs.replace(capability, reachability=reachability)
+
+
+def is_near(reachability: Reachability) -> bool:
+    """Whether a member that came in through the host's own rendezvous is on its network, or this computer.
+
+    Whoever comes from the Internet appears there under a public address.
+    """
+    host = reachability.public_host
+    return host is None or not ipaddress.ip_address(host).is_global
 
 
 def start_when_complete(hosting: Hosting, now: float) -> Stepped:
