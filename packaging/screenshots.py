@@ -59,7 +59,7 @@ async def pictures(window: Window) -> None:
         chat.composer.draft.setPlainText(question)
         QTest.mouseClick(chat.composer.button, Qt.MouseButton.LeftButton)
         await until(chat.stop.isVisible)
-        await until(chat.stop.isHidden)
+        await until(lambda: not chat.stop.isVisible())
         await asyncio.sleep(SETTLE_S)
     window.grab().save(str(IMAGES / "serving.png"))
 
