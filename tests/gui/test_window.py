@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import msgspec
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -10,11 +11,13 @@ from pytestqt.qtbot import QtBot
 
 from gui.conftest import Show
 from helpers import snapshots
-from kafila.domain.commands import Command, HostSession, JoinSession, LeaveSession, StartRing, TryDemo
+from kafila.domain.commands import Command, HostSession, JoinSession, LeaveSession, PlanAnew, StartRing, TryDemo
+from kafila.domain.snapshot import Serving, Snapshot
 from kafila.gui.app import make_session_pages
 from kafila.gui.bridge import EngineStopped
 from kafila.gui.codes import code_words
 from kafila.gui.rail import Place
+from kafila.gui.serving.page import ServingPage
 from kafila.gui.theme import Looks, Mode, Theme
 from kafila.gui.widgets import Button, IconButton, Text, Tile
 from kafila.gui.widgets.choices import Check, Segments
@@ -65,6 +68,50 @@ def test_every_kind_of_session_has_its_page(window: Window) -> None:
         window.show_snapshot(snapshot)
         assert window.stack.currentWidget() is page
         assert window.rail.button(place).isChecked()
+
+
+def _planned(word: str, *, is_host: bool = True) -> Snapshot:
+    session = snapshots.serving().session
+    assert isinstance(session, Serving)
+    return snapshots.snapshot(msgspec.structs.replace(session, planned=word, is_host=is_host))
+
+
+def test_what_came_of_dividing_anew_is_said(window: Window, sent: list[Command]) -> None:
+    page = window.session_pages.serving
+    assert isinstance(page, ServingPage)
+    window.show_snapshot(snapshots.serving())
+    for _ in range(2):
+        page.divide.trigger()
+        _dialog().go.click()
+        # Also when it is the same as before, for it was asked again.
+        window.show_snapshot(_planned("The parts are divided as well as they can be."))
+        assert window.toast.accessibleName() == "The parts are divided as well as they can be."
+        assert window.toast.isVisible()
+        window.toast.hide()
+        window.show_snapshot(_planned("The parts are divided as well as they can be."))
+        assert not window.toast.isVisible()
+    assert sent == [PlanAnew(), PlanAnew()]
+
+
+def test_dividing_anew_leads_over_the_forming_page_back_to_the_chat(window: Window) -> None:
+    page = window.session_pages.serving
+    assert isinstance(page, ServingPage)
+    window.show_snapshot(snapshots.serving())
+    page.divide.trigger()
+    _dialog().go.click()
+    window.show_snapshot(snapshots.forming())
+    assert window.stack.currentWidget() is window.forming
+    window.show_snapshot(snapshots.serving())
+    assert window.stack.currentWidget() is page
+    assert not page.ended.isVisible()
+    assert window.toast.accessibleName() == "The parts are divided anew."
+    assert window.toast.isVisible()
+
+
+def test_members_are_not_told_what_only_the_host_asked(window: Window) -> None:
+    window.show_snapshot(_planned("", is_host=False))
+    window.show_snapshot(_planned("Ask something first.", is_host=False))
+    assert not window.toast.isVisible()
 
 
 def test_a_serving_session_has_ring_and_graphs(window: Window) -> None:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QHBoxLayout, QStackedWidget, QWidget
 
 from kafila.assets import asset
 from kafila.domain.chat import ChatEvent
-from kafila.domain.commands import Command, HostSession, JoinSession, LeaveSession, TryDemo
+from kafila.domain.commands import Command, HostSession, JoinSession, LeaveSession, PlanAnew, TryDemo
 from kafila.domain.errors import Problem
 from kafila.domain.snapshot import (
     Ended,
@@ -90,6 +90,7 @@ class Window(QWidget):
         self._wizard = Wizard.START
         self._asked: Command | None = None
         self._leaving = False
+        self._dividing = False
         self._served = False
         self._sure = False
         self.session_pages = make_session_pages(theme, self._send)
@@ -175,6 +176,7 @@ class Window(QWidget):
             page.show_snapshot(snapshot)
         self.session_pages.show_snapshot(snapshot)
         self._tell_of_newcomers(before, session)
+        self._tell_of_division(before, session)
         self._arrange()
 
     def chat_event(self, event: ChatEvent) -> None:
@@ -240,6 +242,20 @@ class Window(QWidget):
         if self._place is not Place.SESSION:
             words = self.tr("{machine} asks to join.").format(machine=new[0].machine.name)
             self.toast.say(words, self.tr("Show"), lambda: self.go(Place.SESSION))
+
+    def _tell_of_division(self, before: Snapshot | None, session: SessionView) -> None:
+        """What came of dividing the parts anew, to the host that asked for it."""
+        earlier = before.session if before is not None else None
+        if not isinstance(session, Serving) or not session.is_host:
+            self._dividing = self._dividing and isinstance(session, Forming)
+            return
+        said = session.planned
+        if not said and self._dividing and isinstance(earlier, Forming):
+            said = self.tr("The parts are divided anew.")
+        known = earlier.planned if isinstance(earlier, Serving) else ""
+        if said and (self._dividing or said != known):
+            self._dividing = False
+            self.toast.say(said)
 
     # Where one is --------------------------------------------------------------------------------
 
@@ -347,6 +363,8 @@ class Window(QWidget):
                 self.join.show_problem(None)
             case LeaveSession():
                 self._leaving = True
+            case PlanAnew():
+                self._dividing = True
             case _:
                 pass
         self._send_on(command)

@@ -1,14 +1,17 @@
+from pathlib import Path
+
 import msgspec
 import pytest
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QAbstractButton, QLineEdit, QTextEdit, QWidget
 
-from gui.serving.conftest import Stage
-from gui.serving.hands import click, press, seen, words
+from gui.serving.conftest import Show, Stage
+from gui.serving.hands import click, press, seen, words, write
 from gui.serving.scenes import ended, member_id, paused, serving
 from gui.serving.scenes import snapshot as snap
-from kafila.domain.commands import LeaveSession
+from kafila.domain.commands import Ask, LeaveSession, PlanAnew
 from kafila.domain.snapshot import Forming, Idle
+from kafila.gui.theme import Theme
 
 
 def test_the_head_says_who_serves_what(stage: Stage) -> None:
@@ -68,15 +71,69 @@ def test_a_session_that_was_left_is_over_too(stage: Stage) -> None:
     assert stage.page.ended.words().startswith("You left the session.")
 
 
-def test_before_it_serves_it_shows_nothing_and_does_not_mind(stage: Stage) -> None:
+def _forming() -> Forming:
     plan = msgspec.json.decode(
         b'{"type":"plan","objective":"fastest","tier":"full","tier_reason":"","shares":[],'
         b'"edges":[],"figures":{"bottleneck_ms":null,"circuit_ms":null,"tokens_per_second":null,'
         b'"utilisation":null,"fits":true},"tokens_per_second_alone":null,"search":"exact"}',
         type=Forming.__annotations__["plan"],
     )
-    stage.play(Forming(is_host=True, group="g", model="m", plan=plan, rows=()))
-    assert stage.page.status.text() == "Ended"
+    return Forming(is_host=True, group="g", model="m", plan=plan, rows=())
+
+
+def test_before_it_serves_it_shows_nothing_and_does_not_mind(theme: Theme, show: Show, tmp_path: Path) -> None:
+    stage = Stage(theme, tmp_path / "conversations")
+    show(stage.page, 1204, 800)
+    stage.play(_forming())
+    assert stage.page.group.text() == ""
+    assert not seen(stage.page.ended)
+
+
+def test_a_ring_that_is_divided_anew_has_not_ended(stage: Stage) -> None:
+    stage.play(_forming())
+    page = stage.page
+    assert not seen(page.ended)
+    assert page.status.text() == "Serving · 5 computers"
+    stage.play(serving(4))
+    assert page.status.text() == "Serving · 4 computers"
+    stage.play(ended())
+    assert page.status.text() == "Ended"
+
+
+def test_what_is_being_written_while_the_parts_move_has_to_be_asked_again(stage: Stage) -> None:
+    chat = stage.page.chat
+    write(chat.composer.draft, "How long does the ferry take?")
+    click(chat.composer.button)
+    assert any(isinstance(command, Ask) for command in stage.sent)
+    stage.play(_forming())
+    stage.play(serving())
+    assert "The parts were divided anew while this was being written" in words(chat.messages)
+
+
+def test_dividing_anew_is_asked_and_then_sent(stage: Stage) -> None:
+    page = stage.page
+    assert page.divide.isVisible()
+    page.divide.trigger()
+    dialog = page.dividing
+    assert dialog is not None
+    assert "answers pause for everyone" in words(dialog)
+    dialog.stay.click()
+    assert stage.sent == []
+    page.divide.trigger()
+    assert page.dividing is not None
+    page.dividing.go.click()
+    assert stage.sent == [PlanAnew()]
+
+
+def test_only_the_host_of_several_divides_anew_and_not_while_paused(stage: Stage) -> None:
+    page = stage.page
+    stage.play(paused())
+    assert page.divide.isVisible()
+    assert not page.divide.isEnabled()
+    stage.play(serving(1))
+    assert not page.divide.isVisible()
+    stage.play(msgspec.structs.replace(serving(), is_host=False), me=2)
+    assert not page.divide.isVisible()
 
 
 def test_leaving_is_asked_and_then_sent(stage: Stage) -> None:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import (
 )
 
 from kafila.domain.ids import MemberId
-from kafila.domain.snapshot import Ended, Serving, Snapshot
+from kafila.domain.snapshot import Ended, Forming, Serving, Snapshot
 from kafila.gui.serving import charts, figures
 from kafila.gui.serving.graphs import GraphCard, LiveGraphs, whole_trip
 from kafila.gui.serving.member_card import memory
@@ -133,7 +133,7 @@ class GraphsPage(LiveGraphs):
         elif isinstance(session, Ended) and self.serving is not None:
             self._over = True
             self._show(self.serving)
-        elif self.serving is not None and not isinstance(session, Ended):
+        elif self.serving is not None and not isinstance(session, Ended | Forming):
             self._forget()
 
     def _show(self, serving: Serving) -> None:

@@ -15,11 +15,12 @@ from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QSplitter, QVBoxLayout, QWidget
 
 from kafila.domain.chat import ChatEvent
-from kafila.domain.commands import Command, LeaveSession
+from kafila.domain.commands import Command, LeaveSession, PlanAnew
 from kafila.domain.errors import Problem
 from kafila.domain.ids import MemberId
-from kafila.domain.snapshot import Ended, Serving, Snapshot
+from kafila.domain.snapshot import Ended, Forming, Serving, Snapshot
 from kafila.gui.serving.chat import Chat
+from kafila.gui.serving.dividing import divided, dividing_dialog
 from kafila.gui.serving.leaving import leaving_dialog
 from kafila.gui.serving.library import Library
 from kafila.gui.serving.ring_pane import NARROW_WIDTH, RingPane
@@ -69,6 +70,7 @@ class ServingPage(QWidget):
         self._over = False
         self._rooms = dict[MemberId, int]()
         self.leaving: Asking | None = None
+        self.dividing: Asking | None = None
         self._tight = False
         self._narrow = False
         self.group = Text(theme, "", Role.SUBHEADING)
@@ -80,6 +82,7 @@ class ServingPage(QWidget):
         self.ring_pane = RingPane(theme, self._book)
         self.chat = Chat(theme, Library(send, ConversationStore(folder)))
         self._menu = QMenu(self)
+        self.divide = QAction(self.tr("Divide the parts anew…"), self._menu)
         self._leave = QAction(self._menu)
         self.split = QSplitter(Qt.Orientation.Horizontal)
         self._build()
@@ -100,7 +103,9 @@ class ServingPage(QWidget):
         top.addStretch(1)
         top.addWidget(self.tabs)
         top.addWidget(self.more)
+        self._menu.addAction(self.divide)
         self._menu.addAction(self._leave)
+        self.divide.triggered.connect(self.ask_to_divide)
         self._leave.triggered.connect(self.ask_to_leave)
         self.more.clicked.connect(self._open_menu)
         self.tabs.hide()
@@ -142,6 +147,9 @@ class ServingPage(QWidget):
             self._serving = session
             self._banner.hide()
             self._show(session)
+        elif isinstance(session, Forming) and self._serving is not None and not self._over:
+            # The same session, divided anew: the ring comes back, the answers of the last one do not.
+            self.chat.interrupt(divided())
         elif self._serving is not None and not self._over:
             self._end(self._serving, session.reason if isinstance(session, Ended) else None)
 
@@ -166,6 +174,8 @@ class ServingPage(QWidget):
         show_status(self.status, serving, over=self._over, short=self._narrow)
         self._leave.setText(self.tr("End the session…") if serving.is_host else self.tr("Leave the session…"))
         self.more.setVisible(not self._over)
+        self.divide.setVisible(serving.is_host and len(serving.ring) > 1)
+        self.divide.setEnabled(serving.paused is None)
         self.ring_pane.show_serving(serving, self._me, self._rooms, over=self._over)
         self.chat.set_session(
             reason=self._reason(serving),
@@ -209,6 +219,18 @@ class ServingPage(QWidget):
 
     def _asked(self) -> None:
         self.leaving = None
+
+    def ask_to_divide(self) -> None:
+        """Ask before everyone has to wait."""
+        if self._serving is not None:
+            dialog = dividing_dialog(self._theme, self, self._serving)
+            dialog.accepted.connect(lambda: self._send(PlanAnew()))
+            dialog.destroyed.connect(self._asked_to_divide)
+            self.dividing = dialog
+            dialog.open()
+
+    def _asked_to_divide(self) -> None:
+        self.dividing = None
 
     def leave(self) -> None:
         """Leave; a host ends the session for everyone."""
