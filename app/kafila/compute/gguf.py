@@ -36,6 +36,8 @@ def convert_llama(source: Path, folder: Path) -> None:
     _write_json(folder / "config.json", _config(values, tensors))
     _write_json(folder / "tokenizer.json", _tokenizer(values))
     _write_json(folder / "tokenizer_config.json", _tokenizer_config(values))
+    # So small a model loses the thread as soon as it may choose a word that is not the likeliest.
+    _write_json(folder / "generation_config.json", {"do_sample": False})
     ordered = dict(sorted(tensors.items()))
     mx.save_safetensors(str(folder / "model.safetensors"), ordered, metadata={"format": "mlx"})
 

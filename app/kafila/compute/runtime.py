@@ -103,10 +103,10 @@ class StageRuntime:
         """
         return await self._thread.run(self._loaded.begin, request, position, ids, digests, last_only=last_only)
 
-    async def sample(self, frame: ActivationFrame, *, temperature: float, top_p: float) -> Sampled:
+    async def sample(self, frame: ActivationFrame, *, temperature: float | None, top_p: float | None) -> Sampled:
         """On the head: the next token of the sequence, whose frame came round the ring.
 
-        At temperature 0 it is the likeliest one.
+        At temperature 0 it is the likeliest one. None: as the model's makers advise.
         """
         return await self._thread.run(self._loaded.sample, frame, temperature=temperature, top_p=top_p)
 

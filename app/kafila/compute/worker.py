@@ -10,6 +10,7 @@ from pathlib import Path
 import mlx.core as mx
 from mlx_lm.sample_utils import make_sampler
 
+from kafila.compute.advice import read_advice
 from kafila.compute.backend import from_bytes, on_cpu, to_bytes, wire_dtype
 from kafila.compute.caches import CacheShelf, Refusal, room_for
 from kafila.compute.loading import Progress, load_stage
@@ -31,6 +32,7 @@ class Worker:
         self._spec = spec
         self._stage, self.resident_bytes = load_stage(folder, part, progress, name=spec.name)
         self._text = TextSide(folder, name=spec.name) if part.head else None
+        self._advised = read_advice(folder)
         self._shelf = CacheShelf(
             self._stage.new_caches,
             max_tokens=room_for(context=part.context, concurrency=part.concurrency),
@@ -94,14 +96,19 @@ class Worker:
         )
         return self._advance(frame, hidden, started)
 
-    def sample(self, frame: ActivationFrame, *, temperature: float, top_p: float) -> Sampled:
+    def sample(self, frame: ActivationFrame, *, temperature: float | None, top_p: float | None) -> Sampled:
         """The token that follows the last row of a frame that went through all blocks."""
         started = time.perf_counter()
         row = frame.hidden * frame.dtype.size
         hidden = from_bytes(frame.payload[-row:], frame.dtype, frame.hidden).astype(self._dtype)
         logits = self._stage.unembed(hidden, frame.position + frame.rows - 1)[:, -1, :]
         logprobs = logits - mx.logsumexp(logits, keepdims=True)
-        token = make_sampler(temp=temperature, top_p=top_p)(logprobs).item()
+        advised = self._advised
+        sampler = make_sampler(
+            temp=advised.temperature if temperature is None else temperature,
+            top_p=advised.top_p if top_p is None else top_p,
+        )
+        token = sampler(logprobs).item()
         text, ended = self.text.add(frame.request, token)
         return Sampled(token_id=token, text=text, ended=ended, span_us=_span_us(started))
 

@@ -108,8 +108,9 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, tag="ask"):
     """Chosen by the asker, unique within its conversation; chat events carry it."""
     messages: tuple[ChatMessage, ...]
     max_tokens: int = 512
-    temperature: float = 0.7
-    top_p: float = 0.95
+    temperature: float | None = None
+    """None: as the model's makers advise, in its folder's generation_config.json."""
+    top_p: float | None = None
 
 
 class StopAnswer(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):

@@ -268,8 +268,8 @@ class Stage(Protocol):
         """As the head: embed tokens and run the own blocks on them."""
         ...
 
-    async def sample(self, frame: ActivationFrame, *, temperature: float, top_p: float) -> Sampled:
-        """As the head: the next token of a sequence whose frame came round."""
+    async def sample(self, frame: ActivationFrame, *, temperature: float | None, top_p: float | None) -> Sampled:
+        """As the head: the next token of a sequence whose frame came round; None: as the model's makers advise."""
         ...
 
 

@@ -4,7 +4,7 @@ from PySide6.QtCore import QEvent, QMargins, QObject, QPoint, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
-from kafila.gui.serving.conversations import USUAL_TEMPERATURE, Settings
+from kafila.gui.serving.conversations import Settings
 from kafila.gui.theme import Icon, Role, Theme
 from kafila.gui.widgets import Card, IconButton, Kind, Text, Tone
 from kafila.gui.widgets.buttons import restyle
@@ -13,7 +13,7 @@ from kafila.gui.widgets.focus import OWN_FOCUS
 
 MOST_LINES = 8
 LENGTHS = (256, 512, 1024)
-TEMPERATURES = (0.0, USUAL_TEMPERATURE, 0.8)
+TEMPERATURES = (0.0, None, 0.8)
 
 
 class Draft(QPlainTextEdit):

@@ -23,8 +23,6 @@ from kafila.gui.serving.markdown import spoken
 from kafila.gui.serving.wording import LEAST_TIMED_S
 
 TITLE_LENGTH = 48
-USUAL_TEMPERATURE = 0.3
-"""Small models lose the thread above it."""
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True, tag="waiting"):
@@ -120,7 +118,8 @@ class Settings:
     """How answers are to be made."""
 
     max_tokens: int = 512
-    temperature: float = USUAL_TEMPERATURE
+    temperature: float | None = None
+    """None: as the model's makers advise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
