@@ -16,6 +16,7 @@ from kafila.engine.host_plan import is_near
         ("fd00::7", True),
         ("93.184.215.14", False),
         ("2606:2800:21f::1", False),
+        ("what another computer made up", False),
     ],
 )
 def test_whoever_appears_under_a_public_address_is_not_near(public_host: str | None, near: bool) -> None:  # noqa: FBT001

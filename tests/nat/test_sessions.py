@@ -1,6 +1,6 @@
 """Whole sessions of `kafila` processes on different networks: they form, answer alike, and name their paths."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ def homes(tmp_path: Path) -> Iterator[Homes]:
 
 
 @contextmanager
-def laid_out(*nats: Nat) -> Iterator[Lab]:
+def laid_out(*nats: Nat) -> Generator[Lab]:
     """A site for each member, called after its place."""
     lab = Lab([SiteSpec(name=str(place), nat=nat, line=LINE) for place, nat in enumerate(nats)], Line(delay_ms=5))
     try:

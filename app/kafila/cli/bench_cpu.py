@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from kafila.cli.compose import DEMO_FOLDER
-from kafila.compute.demo_model import make_demo_model, packaged_weights
-from kafila.compute.mlx_thread import MlxThread
 from kafila.domain.errors import UserError
-from kafila.engine.settings import Folders
 
 if TYPE_CHECKING:
     from kafila.compute.cpu.benchmark import Bench
@@ -45,6 +41,11 @@ def run_cpu(arguments: argparse.Namespace) -> int:
 
 
 async def _measure(*, verbose: bool) -> "Bench":
+    from kafila.cli.compose import DEMO_FOLDER
+    from kafila.compute.demo_model import make_demo_model
+    from kafila.compute.mlx_thread import MlxThread
+    from kafila.engine.settings import Folders
+
     folders = Folders.of(None)
     thread = MlxThread(folders.models.parent / "kernels")
     try:
@@ -55,6 +56,8 @@ async def _measure(*, verbose: bool) -> "Bench":
 
 
 def _measure_there(demo: Any, verbose: bool) -> "Bench":  # noqa: FBT001  # runs on the MLX thread
+    from kafila.compute.demo_model import packaged_weights
+
     say = _say if verbose else _say_nothing
     bench = import_module("kafila.compute.cpu.benchmark").measure_cpu(demo, packaged_weights(), say)
     if bench is None:

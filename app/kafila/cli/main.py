@@ -9,6 +9,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from kafila import __version__
 from kafila.cli import bench, doctor, plan
@@ -148,6 +149,12 @@ def _parser() -> argparse.ArgumentParser:
         help="run the meeting point for a group whose members are on different networks",
     )
     rendezvous.add_argument("--listen", action="append", metavar="HOST:PORT", help="repeat for more addresses")
+    rendezvous.add_argument(
+        "--secret-file",
+        type=Path,
+        metavar="FILE",
+        help="kept from start to start, so that sessions go on after a restart; made where it is not there",
+    )
     rendezvous.add_argument("--json", action="store_true", help="one JSON object a line on stdout")
     rendezvous.set_defaults(run=_rendezvous)
 

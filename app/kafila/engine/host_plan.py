@@ -135,7 +135,12 @@ def is_near(reachability: Reachability) -> bool:
     Whoever comes from the Internet appears there under a public address.
     """
     host = reachability.public_host
-    return host is None or not ipaddress.ip_address(host).is_global
+    if host is None:
+        return True
+    try:
+        return not ipaddress.ip_address(host).is_global
+    except ValueError:
+        return False
 
 
 def start_when_complete(hosting: Hosting, now: float) -> Stepped:

@@ -6,11 +6,11 @@ import os
 from collections.abc import Sequence
 from typing import Self
 
-import msgspec
 from aiohttp import web
 
 from kafila.domain.errors import UserError
 from kafila.network.rendezvous_server.datagrams import Datagrams
+from kafila.network.rendezvous_server.metrics import CONTENT_TYPE, Health, write_metrics
 from kafila.network.rendezvous_server.signalling import Signalling
 from kafila.network.rendezvous_server.sockets import Sockets, bind_sockets
 from kafila.network.rendezvous_server.streams import Streams
@@ -21,7 +21,6 @@ from kafila.protocol.rendezvous_server import (
     Drop,
     Effect,
     RendezvousMachine,
-    SignallingCounts,
     Transmit,
 )
 from kafila.protocol.rendezvous_switchboard import SeatGiven, SeatTaken
@@ -31,21 +30,6 @@ log = logging.getLogger(__name__)
 _TICK_S = 1.0
 _IDLE_HTTP_S = 15.0
 _SHUT_DOWN_WITHIN_S = 1.0
-
-
-class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """How the rendezvous is, without saying anything of anybody."""
-
-    status: str
-    signalling: SignallingCounts
-    relayed_frames: int
-    relayed_bytes: int
-    relay_drops: dict[str, int]
-    relay_connections: int
-    relay_frames_lost: int
-    """Frames that a connection over TCP did not take in time."""
-    stun_answers: int
-    unsent_datagrams: int
 
 
 class RendezvousServer:
@@ -64,7 +48,9 @@ class RendezvousServer:
             close_stream=self._datagrams.close_stream,
             take_frame=self._datagrams.take_frame,
         )
-        self._signalling.application.router.add_get("/relay", self._streams.serve)
+        routes = self._signalling.application.router
+        routes.add_get("/relay", self._streams.serve)
+        routes.add_get("/metrics", self._tell_metrics)
         self._runner = web.AppRunner(
             self._signalling.application,
             access_log=None,
@@ -119,6 +105,9 @@ class RendezvousServer:
             stun_answers=self._datagrams.stun_answers,
             unsent_datagrams=self._datagrams.unsent,
         )
+
+    async def _tell_metrics(self, _request: web.Request) -> web.Response:
+        return web.Response(text=write_metrics(self.health()), headers={"Content-Type": CONTENT_TYPE})
 
     async def close(self) -> None:
         """Stop serving and let go of every socket."""

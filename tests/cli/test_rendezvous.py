@@ -1,0 +1,65 @@
+"""`kafila rendezvous`, as it is typed: what it loads, what it keeps, what it tells."""
+
+import asyncio
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from kafila.cli.main import main
+from kafila.network.rendezvous_server import RendezvousServer
+from kafila.protocol.links import Address
+
+pytestmark = pytest.mark.loopback
+
+
+def test_it_loads_nothing_that_decrypts_or_computes() -> None:
+    """Also not by way of the command line's other commands."""
+    program = "import sys, kafila.cli.main, kafila.cli.rendezvous; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    loaded = set(done.stdout.split())
+    assert not loaded & {"aioquic", "cryptography", "spake2", "mlx", "PySide6", "numpy", "keyring"}
+
+
+def test_a_secret_that_cannot_be_kept_is_said_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "short").write_bytes(b"short")
+    for place in (tmp_path / "short", tmp_path / "none" / "secret"):
+        assert main(["rendezvous", "--listen", "127.0.0.1:0", "--secret-file", str(place)]) == 1
+        assert str(place) in capsys.readouterr().err
+
+
+def test_the_secret_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    kept: list[bytes] = []
+    for _ in range(2):
+        command = [sys.executable, "-m", "kafila", "rendezvous", "--listen", "127.0.0.1:0", "--secret-file", str(file)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+            assert program.stdout is not None
+            assert program.stdout.readline().startswith("The rendezvous listens on")
+            program.terminate()
+        kept.append(file.read_bytes())
+    assert kept[0] == kept[1]
+    assert len(kept[0]) == 32
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+async def test_prometheus_reads_its_numbers_and_no_names() -> None:
+    server = await RendezvousServer.open([Address("127.0.0.1", 0)])
+    try:
+        url = f"http://{server.addresses[0]}/metrics"
+        async with asyncio.timeout(30), aiohttp.ClientSession() as session, session.get(url) as answer:
+            text = await answer.text()
+            assert answer.content_type == "text/plain"
+    finally:
+        await server.close()
+    samples = [line for line in text.splitlines() if not line.startswith("#")]
+    assert "kafila_rendezvous_sessions 0" in samples
+    for line in samples:
+        name, value = line.rsplit(" ", 1)
+        assert name.startswith("kafila_rendezvous_")
+        assert float(value) >= 0
+    described = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
+    assert {line.split("{")[0].split()[0] for line in samples} <= described
