@@ -38,7 +38,7 @@ from kafila.weights.source import ModelSource
 from kafila.weights.store import ModelStore
 
 DEMO = "demo"
-DEMO_FOLDER = "smollm2-135m-instruct"
+DEMO_FOLDER = "smollm2-135m-instruct-q4"
 DEMO_CARD = ModelCard(
     id=DEMO,
     name=DEMO_MODEL_NAME,
