@@ -18,7 +18,7 @@ from kafila.gui.bridge import EngineStopped
 from kafila.gui.codes import code_words
 from kafila.gui.rail import Place
 from kafila.gui.serving.page import ServingPage
-from kafila.gui.theme import Looks, Mode, Theme
+from kafila.gui.theme import Looks, Mode, Role, Theme
 from kafila.gui.widgets import Button, IconButton, Text, Tile
 from kafila.gui.widgets.choices import Check, Segments
 from kafila.gui.widgets.notice import Asking
@@ -106,6 +106,16 @@ def test_dividing_anew_leads_over_the_forming_page_back_to_the_chat(window: Wind
     assert not page.ended.isVisible()
     assert window.toast.accessibleName() == "The parts are divided anew."
     assert window.toast.isVisible()
+
+
+def test_a_long_sentence_in_passing_is_read_whole(window: Window) -> None:
+    window.resize(760, 600)
+    window.toast.say("The parts are divided as well as they can be. " * 4)
+    assert window.toast.width() <= 760
+    one_line = window.theme.line(Role.BODY)
+    assert window.toast.height() > 2 * one_line
+    window.toast.say("Short.")
+    assert window.toast.height() < 3 * one_line
 
 
 def test_members_are_not_told_what_only_the_host_asked(window: Window) -> None:

@@ -16,6 +16,7 @@ from kafila.gui.widgets.focus import FocusFrame
 from kafila.gui.widgets.text import Text, Tone, fill
 
 TOAST_BOTTOM = 24
+TOAST_SIDE = 12
 
 
 class NoticeKind(StrEnum):
@@ -120,8 +121,13 @@ class Toast(QFrame):
         return super().eventFilter(watched, event)
 
     def _place(self) -> None:
-        self.adjustSize()
         parent = self._parent
+        self._text.setWordWrap(False)
+        whole = self.sizeHint()
+        most = parent.width() - 2 * self._theme.px(TOAST_SIDE)
+        self._text.setWordWrap(whole.width() > most)
+        width = min(whole.width(), most)
+        self.resize(width, max(whole.height(), self.heightForWidth(width)))
         left = (parent.width() - self.width()) // 2
         self.move(max(left, 0), parent.height() - self.height() - self._theme.px(TOAST_BOTTOM))
 
