@@ -1,7 +1,7 @@
 """A TCP proxy on loopback whose connections a test can cut, as a network does."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
 from kafila.protocol.links import Address
@@ -43,7 +43,7 @@ class CuttingProxy:
 
 
 @asynccontextmanager
-async def cutting_proxy(target: Address) -> AsyncIterator[CuttingProxy]:
+async def cutting_proxy(target: Address) -> AsyncGenerator[CuttingProxy]:
     proxy = CuttingProxy(target)
     server = await asyncio.start_server(proxy.carry, "127.0.0.1", 0)
     proxy.address = Address(*server.sockets[0].getsockname()[:2])

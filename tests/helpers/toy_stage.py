@@ -112,7 +112,7 @@ class ToyStage:
         held[frame.position :] = cut
         return msgspec.structs.replace(frame, spans_us=(*frame.spans_us, 5))
 
-    async def sample(self, frame: ActivationFrame, *, temperature: float, top_p: float) -> ToySampled:
+    async def sample(self, frame: ActivationFrame, *, temperature: float | None, top_p: float | None) -> ToySampled:
         del temperature, top_p
         ids = self.tokens[frame.request][: frame.position + frame.rows]
         token = next_token(ids)
