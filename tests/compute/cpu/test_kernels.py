@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafila.compute.cpu.library import Library
+from kafila.compute.cpu.library import Kernels, Library
 
 pytestmark = pytest.mark.mlx
 
@@ -19,14 +19,11 @@ EXAMPLES = settings(max_examples=25, suppress_health_check=[HealthCheck.function
 Run = Callable[..., Any]
 
 
-def check(name: str, *args: Any, **how: Any) -> Any:
+def checks() -> Any:
+    """On the MLX thread."""
     from helpers import cpu_checks  # noqa: PLC0415
 
-    make = {"product": cpu_checks.Weights, "gather": cpu_checks.Weights, "broken_rows": cpu_checks.Weights}
-    make |= {"rope": cpu_checks.Turn, "attention": cpu_checks.Look}
-    library, *rest = args
-    described = [make[name](**how)] if name in make else []
-    return getattr(cpu_checks, f"check_{name}")(library, *described, *rest)
+    return cpu_checks
 
 
 formats = st.one_of(
@@ -55,14 +52,18 @@ def test_products(
 ) -> None:
     rows, groups, extra, inputs = shape
     columns = groups * 64 + extra if how["mode"] == "dense" else groups * how["group"]
-    found = on_thread(lambda: check("product", each_kernels, inputs, seed, rows=rows, columns=columns, **how))
+    found = on_thread(
+        lambda: checks().check_product(each_kernels, checks().Weights(rows=rows, columns=columns, **how), inputs, seed)
+    )
     assert found.error < ERROR / 10
     assert found.alone_is_the_same
 
 
 @pytest.mark.parametrize("bits", [4, 8])
 def test_products_of_more_rows_than_a_panel(each_kernels: Library, on_thread: Run, bits: int) -> None:
-    found = on_thread(lambda: check("product", each_kernels, 261, 3, rows=21, columns=1152, bits=bits, group=64))
+    found = on_thread(
+        lambda: checks().check_product(each_kernels, checks().Weights(rows=21, columns=1152, bits=bits), 261, 3)
+    )
     assert found.error < ERROR / 10
     assert found.alone_is_the_same
 
@@ -83,7 +84,7 @@ def test_products_with_chosen_experts(
     seed: int,
 ) -> None:
     weights = {"rows": shape[0], "columns": 128, "experts": shape[1], **how}
-    found = on_thread(lambda: check("gather", each_kernels, pairs, seed, **weights))
+    found = on_thread(lambda: checks().check_gather(each_kernels, checks().Weights(**weights), pairs, seed))
     assert found.error < ERROR / 10
     assert found.alone_is_the_same
 
@@ -91,7 +92,9 @@ def test_products_with_chosen_experts(
 @pytest.mark.parametrize("broken", [float("nan"), float("inf"), -float("inf")])
 @pytest.mark.parametrize("mode", [{"bits": 4}, {"bits": 8}])
 def test_a_broken_row_stays_alone(each_kernels: Library, on_thread: Run, broken: float, mode: dict[str, Any]) -> None:
-    spoilt, others_hold = on_thread(lambda: check("broken_rows", each_kernels, broken, rows=33, columns=192, **mode))
+    spoilt, others_hold = on_thread(
+        lambda: checks().check_broken_rows(each_kernels, checks().Weights(rows=33, columns=192, **mode), broken)
+    )
     assert spoilt
     assert others_hold
 
@@ -99,21 +102,16 @@ def test_a_broken_row_stays_alone(each_kernels: Library, on_thread: Run, broken:
 @EXAMPLES
 @given(rows=st.integers(1, 9), width=st.integers(1, 200), seed=st.integers(0, 1000))
 def test_norms(each_kernels: Library, on_thread: Run, rows: int, width: int, seed: int) -> None:
-    assert on_thread(lambda: check("norms", each_kernels, rows, width, seed)) < CLOSE
+    assert on_thread(lambda: checks().check_norms(each_kernels, rows, width, seed)) < CLOSE
 
 
 def test_activations(each_kernels: Library, on_thread: Run) -> None:
-    found = on_thread(lambda: check("activations", each_kernels))
+    found = on_thread(lambda: checks().check_activations(each_kernels))
     assert max(found.values()) < 1e-6, found
 
 
 def test_what_is_no_number_stays_none(each_kernels: Library, on_thread: Run) -> None:
-    def keeps() -> bool:
-        from helpers.cpu_checks import keeps_what_is_no_number  # noqa: PLC0415
-
-        return keeps_what_is_no_number(each_kernels)
-
-    assert on_thread(keeps)
+    assert on_thread(lambda: checks().keeps_what_is_no_number(each_kernels))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +128,7 @@ def test_what_is_no_number_stays_none(each_kernels: Library, on_thread: Run) -> 
     ],
 )
 def test_rotations(library: Library, on_thread: Run, turn: dict[str, Any]) -> None:
-    assert on_thread(lambda: check("rope", library, 5, **turn)) < CLOSE
+    assert on_thread(lambda: checks().check_rope(library, checks().Turn(**turn), 5)) < CLOSE
 
 
 @EXAMPLES
@@ -151,28 +149,24 @@ def test_rotations(library: Library, on_thread: Run, turn: dict[str, Any]) -> No
     seed=st.integers(0, 1000),
 )
 def test_attention(each_kernels: Library, on_thread: Run, look: dict[str, Any], seed: int) -> None:
-    found = on_thread(lambda: check("attention", each_kernels, seed, **look))
+    found = on_thread(lambda: checks().check_attention(each_kernels, checks().Look(**look), seed))
     assert found.error < CLOSE
     assert found.alone_is_the_same
 
 
 def test_a_row_that_may_look_at_nothing(each_kernels: Library, on_thread: Run) -> None:
-    found = on_thread(lambda: check("attention", each_kernels, 1, mask="nothing", width=20))
+    found = on_thread(lambda: checks().check_attention(each_kernels, checks().Look(mask="nothing", width=20), 1))
     assert found.error < CLOSE
 
 
 def test_what_it_does_not_know_is_left_to_mlx(library: Library, on_thread: Run) -> None:
-    def ask() -> tuple[list[bool], int]:
-        from helpers.cpu_checks import refuses, refuses_an_expert_that_is_not_there  # noqa: PLC0415
-
-        return refuses(library), refuses_an_expert_that_is_not_there(library)
-
-    left, answer = on_thread(ask)
-    assert all(left)
-    assert answer < 0
+    assert all(on_thread(lambda: checks().refuses(library)))
+    assert on_thread(lambda: checks().refuses_an_expert_that_is_not_there(library)) < 0
 
 
 def test_there_are_kernels_for_every_processor(library: Library, on_thread: Run) -> None:
-    names = on_thread(lambda: check("levels", library))
+    names = on_thread(lambda: checks().check_levels(library))
     assert names[0] == "plain C"
+    assert library.use_kernels(Kernels.AVX2_OR_NEON) in names
+    assert library.use_kernels(Kernels.AVX512) == names[-1]
     assert set(names) <= {"plain C", "AVX2", "AVX-512 VNNI", "NEON"}

@@ -264,10 +264,15 @@ def attention(
     if None in steps:
         return None
     (query, query_steps), (key, key_steps), (value, value_steps) = (step for step in steps if step is not None)
+    seen = _mask(mask, (batch, heads, length, keys_length))
+    if seen is None:
+        return None
+    sinks = None if sinks is None else in_one_piece(sinks)
     structure = Attention(
         queries=query,
         keys=key,
         values=value,
+        sinks=_or_null(sinks),
         batch=batch,
         heads=heads,
         key_heads=key_heads,
@@ -280,34 +285,33 @@ def attention(
         value_strides=value_steps,
         scale=scale,
         causal=isinstance(mask, str),
+        **seen.fields,
     )
-    kept: list[object] = [queries, keys, values]
-    if isinstance(mask, mx.array):
-        seen = _mask(structure, mask, (batch, heads, length, keys_length))
-        if seen is None:
-            return None
-        kept.append(seen)
-    if sinks is not None:
-        sinks = in_one_piece(sinks)
-        structure.sinks = address(sinks)
-        kept.append(sinks)
-    return AttentionTask(structure=structure, arrays=tuple(kept))
+    return AttentionTask(structure=structure, arrays=(queries, keys, values, sinks, seen.array))
 
 
-def _mask(structure: Attention, mask: mx.array, shape: tuple[int, int, int, int]) -> object | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Mask:
+    """A mask as the library wants it, and the array that it reads."""
+
+    fields: dict[str, Any]
+    array: object
+
+
+def _mask(mask: str | mx.array | None, shape: tuple[int, int, int, int]) -> _Mask | None:
+    """None for a mask that the library does not know."""
+    if not isinstance(mask, mx.array):
+        return _Mask(fields={}, array=None)
     if mask.dtype not in (mx.bool_, mx.float32):
         return None
-    seen = np.asarray(mask)
+    array = np.asarray(mask)
     try:
-        spread = np.broadcast_to(seen, shape)
+        spread = np.broadcast_to(array, shape)
     except ValueError:
         return None
-    structure.mask_strides = tuple(step // spread.itemsize for step in spread.strides)
-    if mask.dtype == mx.bool_:
-        structure.allowed = seen.ctypes.data
-    else:
-        structure.added = seen.ctypes.data
-    return seen
+    steps = tuple(step // spread.itemsize for step in spread.strides)
+    kind = "allowed" if mask.dtype == mx.bool_ else "added"
+    return _Mask(fields={kind: array.ctypes.data, "mask_strides": steps}, array=array)
 
 
 def _steps(array: mx.array, count: int) -> tuple[int, tuple[int, ...]] | None:

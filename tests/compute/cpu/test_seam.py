@@ -1,0 +1,62 @@
+"""mlx-lm's families compute through the library as they do with plain MLX, and MLX is left as it was."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.on_mlx import write_tiny
+from kafila.compute.cpu.library import Library
+from kafila.compute.mlx_thread import MlxThread
+from kafila.weights.families import FAMILIES
+
+pytestmark = [pytest.mark.mlx, pytest.mark.usefixtures("library")]
+
+PLAIN = {"llama", "mistral", "qwen2", "qwen3", "seed_oss"}
+
+
+def families() -> Any:
+    """On the MLX thread."""
+    from helpers import cpu_families  # noqa: PLC0415
+
+    return cpu_families
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+async def test_a_family_answers_as_with_plain_mlx(thread: MlxThread, tmp_path: Path, family: str) -> None:
+    folder = await thread.run(write_tiny, tmp_path / "model", family=family)
+    parts, distance = await thread.run(lambda: families().parting(folder))
+    assert not parts
+    assert distance < 1e-3
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen3_moe", "gpt_oss", "gemma3", "deepseek_v3"])
+@pytest.mark.parametrize("bits", [4, 8])
+async def test_quantised_too(thread: MlxThread, tmp_path: Path, family: str, bits: int) -> None:
+    folder = await thread.run(write_tiny, tmp_path / "model", family=family, bits=bits)
+    parts, distance = await thread.run(lambda: families().parting(folder))
+    assert not parts
+    assert distance < 1e-3
+
+
+@pytest.mark.parametrize("family", sorted(PLAIN | {"gemma2", "qwen3_moe"}))
+async def test_plain_blocks_are_known(thread: MlxThread, tmp_path: Path, family: str) -> None:
+    folder = await thread.run(write_tiny, tmp_path / "model", family=family)
+    assert await thread.run(lambda: families().is_plain(folder)) == (family in PLAIN)
+
+
+@pytest.mark.parametrize("bits", [None, 4, 8])
+async def test_large_weights_stay_as_they_are_stored(thread: MlxThread, tmp_path: Path, bits: int | None) -> None:
+    folder = await thread.run(write_tiny, tmp_path / "model", bits=bits, tie_word_embeddings=True)
+    await thread.run(lambda: families().make_bfloat16(folder))
+    kinds = await thread.run(lambda: families().kinds_of_parameters(folder))
+    assert kinds == {"linear": {"mlx.core.bfloat16"}, "other": {"mlx.core.float32"}}
+    parts, distance = await thread.run(lambda: families().parting(folder))
+    assert not parts
+    assert distance < 1e-3
+
+
+def test_after_the_end_mlx_is_as_it_was(library: Library, on_thread: Callable[..., bool]) -> None:
+    assert library.kernels
+    assert on_thread(lambda: families().are_back_after_the_end())

@@ -1,0 +1,87 @@
+"""Models of all families with the library and with plain MLX, in one process. Import this on the MLX thread only."""
+
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+from mlx import nn
+from mlx_lm.models.cache import make_prompt_cache
+from mlx_lm.utils import load_model
+
+from kafila.compute.backend import compute_in_native_type, computing
+from kafila.compute.cpu.blocks import plain_block
+
+TOKENS = 8
+CLOSE = 1e-3
+
+
+def parting(folder: Path) -> tuple[bool, float]:
+    """Whether greedy tokens part from plain MLX's where they may not, and how far logits are apart.
+
+    The distance is a share of their size, over the tokens up to the first that differs.
+    """
+    model, _ = load_model(folder, lazy=True)
+    compute_in_native_type(model)
+    ids = mx.array([[3, 141, 59, 26, 53, 58, 97, 93, 23, 84, 62, 64]])
+    plain, library = make_prompt_cache(model), make_prompt_cache(model)
+    furthest = 0.0
+    for _ in range(TOKENS):
+        right = np.array(model(ids, cache=plain)[0, -1].astype(mx.float32))
+        with computing():
+            found = np.array(model(ids, cache=library)[0, -1].astype(mx.float32))
+        furthest = max(furthest, float(np.abs(found - right).max() / np.abs(right).max()))
+        if found.argmax() != right.argmax():
+            second, first = np.sort(right)[-2:]
+            return bool(first - second > CLOSE), furthest
+        ids = mx.array([[int(right.argmax())]])
+    return False, furthest
+
+
+def make_bfloat16(folder: Path) -> None:
+    """Write a model's weights anew, all numbers in 16 bits."""
+    file = str(folder / "model.safetensors")
+    arrays = {
+        name: array.astype(mx.bfloat16) if mx.issubdtype(array.dtype, mx.floating) else array
+        for name, array in mx.load(file).items()
+    }
+    mx.eval(arrays)
+    mx.save_safetensors(file, arrays, metadata={"format": "mlx"})
+
+
+def kinds_of_parameters(folder: Path) -> dict[str, set[str]]:
+    """The types of weights of linear layers and of everything else, once a model is made ready."""
+    model, _ = load_model(folder, lazy=True)
+    compute_in_native_type(model)
+    found: dict[str, set[str]] = {"linear": set(), "other": set()}
+    for _, module in model.named_modules():
+        kind = "linear" if type(module) in (nn.Linear, nn.QuantizedLinear) else "other"
+        for name, value in module.items():
+            if isinstance(value, mx.array) and mx.issubdtype(value.dtype, mx.floating) and name != "bias":
+                found[kind].add(str(value.dtype))
+    return found
+
+
+def is_plain(folder: Path) -> bool:
+    """Whether a model's first block goes through the library whole."""
+    model, _ = load_model(folder)
+    compute_in_native_type(model)
+    return plain_block(model.layers[0], type(model.layers[0])) is not None
+
+
+def stand_ins() -> list[Any]:
+    """The functions that the library stands in for, as they are now."""
+    core: Any = mx
+    products = [core.quantized_matmul, core.gather_qmm, core.gather_mm]
+    return [*products, mx.fast.rms_norm, mx.fast.rope, nn.silu, nn.Linear.__call__]
+
+
+def are_back_after_the_end() -> bool:
+    """Whether the end of the seam leaves MLX as it was; and a new one works."""
+    from kafila.compute import backend  # noqa: PLC0415
+
+    inside = stand_ins()
+    backend.finish()
+    outside = stand_ins()
+    backend.start()
+    return all(a is not b for a, b in zip(inside, outside, strict=True)) and backend.library_in_use() is not None
