@@ -7,6 +7,8 @@ from kafila.domain.snapshot import Pace
 
 WINDOW_S = 3.0
 RECENT_TOKENS = 64
+LEAST_TIMED = 4
+"""Decode steps before a stage's time is told: the very first ones also warm it up."""
 
 
 class StageMeter:
@@ -35,8 +37,8 @@ class StageMeter:
         return min(1.0, sum(span for _, span in self._spans) / WINDOW_S)
 
     def stage_ms(self) -> float | None:
-        """Median of recent decode steps."""
-        return median(self._decode_ms) if self._decode_ms else None
+        """Median of recent decode steps; None before there are a few."""
+        return median(self._decode_ms) if len(self._decode_ms) >= LEAST_TIMED else None
 
 
 class Rate:
