@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -95,3 +96,17 @@ def test_it_reads_and_writes_nothing_but_its_arrays(tmp_path: Path) -> None:
         PYTHONMALLOC="malloc",
     )
     assert found == "right\n"
+
+
+@pytest.mark.slow
+def test_kernels_for_arm_agree_with_plain_c(tmp_path: Path) -> None:
+    """On another computer's processor, where its compiler and an emulator are installed."""
+    compiler, emulator = shutil.which("aarch64-linux-gnu-gcc"), shutil.which("qemu-aarch64")
+    if compiler is None or emulator is None:
+        pytest.skip("there is no compiler for ARM, or no emulator")
+    source, program = ROOT / "app" / "kafila" / "compute" / "cpu" / "source", tmp_path / "arm_check"
+    files = [EXERCISE.with_name("arm_check.c"), source / "kernels_neon.c", source / "kernels_plain.c"]
+    flags = ["-std=gnu11", "-O2", "-fno-math-errno", "-static", f"-I{source}"]
+    subprocess.run([compiler, *flags, *map(str, files), "-lm", "-o", str(program)], check=True)
+    output = subprocess.run([emulator, str(program)], check=True, capture_output=True, text=True).stdout
+    assert output.endswith(" 0 wrong\n")
