@@ -137,9 +137,7 @@ class _Tests:
             self._learn(ipv6=answered.result() is not None)
         if seen is None:
             if (took_s := over_tcp.result()) is not None:
-                gateway = await find_gateway()
-                network = None if gateway is None else network_name("", gateway)
-                self._learn(udp=False, rtt_ms=took_s * 1000, network=network)
+                self._learn(udp=False, rtt_ms=took_s * 1000, network=await _name_network("", translated=True))
             return
         translated = seen.seen != self._mapped.local
         self._learn(
@@ -298,7 +296,7 @@ async def _name_network(public_host: str, *, translated: bool) -> str | None:
     if not translated:
         return network_name(public_host, None)
     gateway = await find_gateway()
-    return None if gateway is None else network_name(public_host, gateway)
+    return network_name(public_host, gateway) if gateway is not None and gateway.hardware else None
 
 
 async def _time_connecting(server: Address | None) -> float | None:

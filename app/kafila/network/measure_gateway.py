@@ -25,6 +25,7 @@ class Gateway(msgspec.Struct, frozen=True, kw_only=True):
 
     host: str
     hardware: str
+    """Its hardware address; empty as long as nothing was sent there."""
 
 
 def network_name(public_host: str, gateway: Gateway | None) -> str:
@@ -48,7 +49,7 @@ async def find_gateway() -> Gateway | None:
         if found is None:
             return None
         hardware = re.search(r" at ([0-9a-f:]{11,17}) ", await _ask("/usr/sbin/arp", "-n", found[1]))
-        return None if hardware is None else Gateway(host=found[1], hardware=hardware[1])
+        return Gateway(host=found[1], hardware="" if hardware is None else hardware[1])
     return None
 
 
@@ -62,9 +63,8 @@ def read_linux_tables(route: str, arp: str) -> Gateway | None:
         return None
     best = min(usable, key=lambda row: int(row[6]))
     host = ".".join(str(byte) for byte in int(best[2], 16).to_bytes(4, sys.byteorder))
-    return next(
-        (Gateway(host=host, hardware=row[3]) for row in _neighbours(arp) if row[0] == host and row[5] == best[0]), None
-    )
+    known = (row[3] for row in _neighbours(arp) if row[0] == host and row[5] == best[0])
+    return Gateway(host=host, hardware=next(known, ""))
 
 
 def _neighbours(arp: str) -> Sequence[list[str]]:
