@@ -18,7 +18,7 @@ from kafila.domain.ids import MemberId, SessionId
 from kafila.engine.door import HostDoor, Sign
 from kafila.engine.events import DoorStep, Event, Guest, GuestCame, GuestGone, Invitation, InvitationChanged
 from kafila.engine.knock import Entry, Knocker
-from kafila.engine.ports import Announcement, Link
+from kafila.engine.ports import Announcement, Link, OpenPort
 from kafila.network.identity import DeviceIdentity
 from kafila.network.rendezvous_client import RendezvousClient
 from kafila.network.rendezvous_server import RendezvousServer
@@ -90,6 +90,9 @@ class OneRendezvous:
 
     async def announce(self, nameplate: int, port: int) -> Announcement:
         raise AssertionError((nameplate, port))
+
+    async def open_port(self, port: int) -> OpenPort | None:
+        raise AssertionError(port)
 
 
 @dataclass

@@ -13,6 +13,7 @@ from nat.meeting import PORT
 from natlab.internet import Line
 from natlab.lab import MIDDLE, Lab, SiteSpec
 from natlab.namespaces import Computer
+from natlab.port_mapper import port_mapping
 from natlab.rules import Nat
 
 pytestmark = [pytest.mark.mlx, pytest.mark.timeout(300)]
@@ -109,3 +110,14 @@ def test_a_host_with_a_public_address_needs_no_rendezvous_service(
         answer = finish(start_session(lab, homes, tiny, 3))
     assert answer["token_ids"] == list(alone.answer(tiny, PROMPT, max_tokens=8).token_ids)
     assert {edge["path"] for edge in answer["edges"]} == {"direct", "relayed"}
+
+
+async def test_a_host_whose_router_opens_a_port_needs_no_rendezvous_service(
+    homes: Homes, alone: Alone, tiny: Path
+) -> None:
+    with laid_out(Nat.PORT_RESTRICTED, Nat.SYMMETRIC) as lab:
+        async with port_mapping(lab.routers("0")[0]) as mapper:
+            answer = finish(start_session(lab, homes, tiny, 2, "--open-port"))
+            # The lease was taken back at the end.
+            assert mapper.open == {}
+    assert answer["token_ids"] == list(alone.answer(tiny, PROMPT, max_tokens=8).token_ids)

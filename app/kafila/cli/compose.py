@@ -27,6 +27,7 @@ from kafila.network.identity import DeviceIdentity
 from kafila.network.lan import Announcement, find_rendezvous
 from kafila.network.lan_addresses import lan_addresses
 from kafila.network.measure import measure_network
+from kafila.network.port_mapping import PortLease
 from kafila.network.rendezvous_client import RendezvousClient
 from kafila.network.rendezvous_server import RendezvousServer
 from kafila.protocol.links import Address, LinkEvent
@@ -133,6 +134,10 @@ class NetworkDoors:
     async def announce(self, nameplate: int, port: int) -> Announcement:
         """Make a session known on this network."""
         return await Announcement.start(nameplate, port)
+
+    async def open_port(self, port: int) -> PortLease | None:
+        """Ask the router."""
+        return await PortLease.ask(port)
 
 
 async def open_endpoint(

@@ -129,6 +129,11 @@ def _parser() -> argparse.ArgumentParser:
     host.add_argument("--context", type=_count, default=4096, metavar="T", help="tokens a conversation may have (4096)")
     host.add_argument("--concurrency", type=_count, default=1, metavar="C", help="conversations at once (1)")
     _add_network(host)
+    host.add_argument(
+        "--open-port",
+        action="store_true",
+        help="have the router open a port while the session lasts, so that people elsewhere can join with the link",
+    )
     _add_generation(host, default_prompt=None)
     host.set_defaults(run=_host)
 

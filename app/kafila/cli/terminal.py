@@ -206,6 +206,7 @@ async def _host(arguments: argparse.Namespace, terminal: Terminal, reporter: Rep
             start_at=arguments.members,
             rendezvous=arguments.rendezvous,
             listen=arguments.listen,
+            open_port=arguments.open_port,
         )
     )
     asks = arguments.admit == Admission.ASK

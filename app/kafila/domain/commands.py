@@ -29,6 +29,8 @@ class HostSession(msgspec.Struct, frozen=True, kw_only=True, tag="host"):
     """HOST:PORT of a rendezvous service; None: the settings', or the one inside this app."""
     listen: str | None = None
     """HOST:PORT on which this computer listens; None: chosen."""
+    open_port: bool = False
+    """Whether the router may be asked to open a port for the rendezvous inside this app."""
 
 
 class JoinSession(msgspec.Struct, frozen=True, kw_only=True, tag="join"):

@@ -16,7 +16,7 @@ from kafila.domain.errors import PeerError, Problem
 from kafila.domain.ids import MemberId
 from kafila.domain.snapshot import Reach
 from kafila.engine.events import Broke, Event, Guest, GuestCame, GuestGone, Invitation, InvitationChanged
-from kafila.engine.ports import Announcement, Doors, Endpoint, Exchange, Line, Rendezvous
+from kafila.engine.ports import Announcement, Doors, Endpoint, Exchange, Line, OpenPort, Rendezvous
 from kafila.protocol.attempts import CONFIRM_WITHIN_S
 from kafila.protocol.control import Declined, Here, Welcome, decode_sealed, encode_message
 from kafila.protocol.door import Closed, Door
@@ -47,6 +47,8 @@ class Sign:
     offer: Offer
     announce: bool
     """Whether the session is made known on the local network."""
+    open_port: bool = False
+    """Whether the router may be asked to let in who has the link, from anywhere."""
 
 
 class HostDoor:
@@ -70,6 +72,7 @@ class HostDoor:
         self._server: Rendezvous | None = None
         self._reachable: tuple[Address, ...] = ()
         self._reach = Reach.RENDEZVOUS
+        self._port: OpenPort | None = None
         self.line: Line | None = None
         self._nameplate = 0
         self._code: Code | None = None
@@ -104,7 +107,16 @@ class HostDoor:
         self._reachable = (lan or (here,)) if everywhere else (address,)
         same_network = any(each.host != LOOPBACK for each in self._reachable)
         self._reach = Reach.SAME_NETWORK if same_network else Reach.THIS_COMPUTER
+        if self._sign.open_port and same_network:
+            await self._ask_router(address.port)
         return here
+
+    async def _ask_router(self, port: int) -> None:
+        self._port = await self._doors.open_port(port)
+        if self._port is None:
+            log.warning("the router opened no port: people on this network can join, nobody else")
+        else:
+            self._reachable = (*self._reachable, self._port.outside)
 
     async def close(self) -> None:
         """Leave the rendezvous, and end the one that runs here."""
@@ -112,6 +124,8 @@ class HostDoor:
             await self._announcement.stop()
         if self.line is not None:
             await self.line.close()
+        if self._port is not None:
+            await self._port.close()
         if self._server is not None:
             await self._server.close()
 

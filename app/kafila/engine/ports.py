@@ -164,6 +164,19 @@ class Announcement(Protocol):
         ...
 
 
+class OpenPort(Protocol):
+    """A port that the router keeps open."""
+
+    @property
+    def outside(self) -> Address:
+        """Where it is reached from the Internet."""
+        ...
+
+    async def close(self) -> None:
+        """Give it back."""
+        ...
+
+
 class Doors(Protocol):
     """How sessions are found and entered."""
 
@@ -190,6 +203,10 @@ class Doors(Protocol):
 
     async def announce(self, nameplate: int, port: int) -> Announcement:
         """Make a session known on this network, where it can carry that."""
+        ...
+
+    async def open_port(self, port: int) -> OpenPort | None:
+        """Ask the router to open a port for as long as it is needed; None: it does not."""
         ...
 
 

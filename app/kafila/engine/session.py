@@ -158,6 +158,7 @@ class Session:
             me=self._introduction(),
             offer=Offer(session=session, group=group, model=spec.name),
             announce=not opening.loopback_only,
+            open_port=command.open_port,
         )
         trusted = self._world.settings.value.trusted
         self._door = HostDoor(
