@@ -14,7 +14,7 @@ import msgspec
 from kafila.domain.errors import UserError
 
 if TYPE_CHECKING:
-    from kafila.compute.cpu.benchmark import Bench
+    from kafila.compute.cpu.figures import Bench
 
 _ROWS = {"mlx": "plain MLX", "library": "library", "llama_cpp": "llama.cpp"}
 
@@ -36,7 +36,7 @@ def add_cpu(
 def run_cpu(arguments: argparse.Namespace) -> int:
     """Measure, and print the figures."""
     bench = asyncio.run(_measure(verbose=not arguments.json))
-    print(json.dumps(_rounded(msgspec.to_builtins(bench))) if arguments.json else "\n".join(draw(bench)))
+    print(json.dumps(as_json(bench)) if arguments.json else "\n".join(draw(bench)))
     return 0
 
 
@@ -99,6 +99,11 @@ def draw(bench: "Bench") -> list[str]:
             for name, t in times.items()
         ]
     return lines
+
+
+def as_json(bench: "Bench") -> dict[str, Any]:
+    """The figures for other programs."""
+    return _rounded(msgspec.to_builtins(bench))
 
 
 def _or_dash(value: float) -> str:

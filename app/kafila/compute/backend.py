@@ -54,6 +54,8 @@ def reclaim() -> None:
     """Give memory that is not used any more back to the system."""
     gc.collect()  # Models and their blocks refer to one another.
     mx.clear_cache()
+    for seam in _seams:
+        seam.library.release()
 
 
 def on_cpu() -> bool:

@@ -8,9 +8,9 @@ only.
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from mlx_lm.models.qwen3_moe import ModelArgs as MixtureArgs
 from mlx_lm.models.qwen3_moe import Qwen3MoeDecoderLayer
 from mlx_lm.utils import load_model
 
+from kafila.compute.cpu.figures import Bench, BlockTimes, Rates
 from kafila.compute.cpu.library import Library, load
 from kafila.compute.cpu.seam import Seam, keep_as_stored
 
@@ -34,38 +35,6 @@ LONGEST_S = 6.0
 """After this long, one measurement has been repeated often enough."""
 USUAL_CACHE = 32 << 20
 _EXPERTS, _CHOSEN = 128, 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rates:
-    """Tokens a second of a whole model; decode4 is for four conversations together."""
-
-    decode1: float
-    decode4: float
-    prefill128: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BlockTimes:
-    """Milliseconds of one block, and bytes of its weights a second in decode."""
-
-    decode1_ms: float
-    decode4_ms: float
-    prefill128_ms: float
-    decode1_gb_s: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
-    """All that was measured, under the names that `kafila bench cpu --json` gives it."""
-
-    kernels: str
-    threads: int
-    memory_read_gb_s: float
-    demo: dict[str, Rates]
-    block_8b_q4: dict[str, BlockTimes]
-    block_8b_q8: dict[str, BlockTimes]
-    block_moe_q4: dict[str, BlockTimes]
 
 
 def measure_cpu(demo: Path, gguf: Path | None, say: Callable[[str], None]) -> Bench | None:
@@ -159,9 +128,9 @@ def _rates(model: nn.Module) -> Rates:
         caches = make_prompt_cache(model)
         step(mx.concatenate([ids[:, :32]] * batch), caches)
         token = mx.full((batch, 1), 5, mx.int32)
-        return batch / _fastest(lambda: step(token, caches), runs=24)
+        return batch / _fastest(lambda: step(token, caches), runs=100)
 
-    prefill = PREFILL / _fastest(lambda: step(ids, make_prompt_cache(model)), runs=3)
+    prefill = PREFILL / _fastest(lambda: step(ids, make_prompt_cache(model)), runs=8)
     return Rates(decode1=decode(1), decode4=decode(BATCH), prefill128=prefill)
 
 
@@ -223,21 +192,24 @@ def _block_times(blocks: Sequence[Callable[..., Any]], like: Any) -> BlockTimes:
         for block, cache in zip(blocks, caches, strict=True):
             mx.eval(block(before, "causal", cache))
 
-        def once() -> None:
-            for block, cache in zip(blocks, caches, strict=True):
-                mx.eval(block(states, None, cache))
+        # One by one, round and round: each comes from memory, and what disturbs one is not in another.
+        turns = cycle(zip(blocks, caches, strict=True))
 
-        return 1e3 * _fastest(once, runs=rounds) / len(blocks)
+        def once() -> None:
+            block, cache = next(turns)
+            mx.eval(block(states, None, cache))
+
+        return 1e3 * _fastest(once, runs=rounds * len(blocks))
 
     def prefill() -> float:
         states = mx.random.normal((1, PREFILL, hidden))
         mx.eval(states)
-        return 1e3 * _fastest(lambda: mx.eval(blocks[0](states, "causal", KVCache())), runs=3)
+        return 1e3 * _fastest(lambda: mx.eval(blocks[0](states, "causal", KVCache())), runs=6)
 
-    decode1 = decode(1, 6)
+    decode1 = decode(1, 12)
     return BlockTimes(
         decode1_ms=decode1,
-        decode4_ms=decode(BATCH, 4),
+        decode4_ms=decode(BATCH, 8),
         prefill128_ms=prefill(),
         decode1_gb_s=sum(map(_bytes_for_a_token, _arrays(like))) / decode1 / 1e6,
     )
