@@ -10,6 +10,7 @@ import pytest
 from nat.meeting import CLASSES, KAFILA, PORT, serving
 from natlab.lab import MIDDLE, SiteSpec, open_lab
 from natlab.namespaces import Computer
+from natlab.port_mapper import port_mapping
 from natlab.rules import Nat
 
 WITHIN_S = 60.0
@@ -49,6 +50,23 @@ async def test_the_doctor_tells_a_program_what_the_router_does(nat: Nat, tmp_pat
         assert (said["udp"], said["public_address_seen"]) == (False, None)
     else:
         assert said["public_address_seen"].startswith(f"{outside}:")
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+async def test_the_doctor_asks_the_router_where_it_may(tmp_path: Path, *, refuses: bool) -> None:
+    home = SiteSpec(name="home", nat=Nat.PORT_RESTRICTED)
+    async with (
+        open_lab(home) as lab,
+        serving(lab.middle),
+        port_mapping(lab.routers("home")[0], refuses=refuses) as mapper,
+    ):
+        at = ("--rendezvous", f"{MIDDLE[0]}:{PORT}", "--json")
+        environment = _environment(tmp_path, "home")
+        _, unasked = await _run(lab["home"], environment, "doctor", *at)
+        _, asked = await _run(lab["home"], environment, "doctor", *at, "--ask-router")
+        assert mapper.open == {}
+    assert json.loads(unasked)["port_mapping"] is None
+    assert json.loads(asked)["port_mapping"] is not refuses
 
 
 async def test_the_doctor_says_that_nobody_answers(tmp_path: Path) -> None:

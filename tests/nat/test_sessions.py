@@ -1,5 +1,6 @@
 """Whole sessions of `kafila` processes on different networks: they form, answer alike, and name their paths."""
 
+import socket
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from end_to_end.alone import Alone
 from helpers.processes import Home, Homes, Process, homes_in
 from nat.meeting import PORT
+from natlab.capture import capturing
 from natlab.internet import Line
 from natlab.lab import MIDDLE, Lab, SiteSpec
 from natlab.namespaces import Computer
@@ -121,3 +123,24 @@ async def test_a_host_whose_router_opens_a_port_needs_no_rendezvous_service(
             # The lease was taken back at the end.
             assert mapper.open == {}
     assert answer["token_ids"] == list(alone.answer(tiny, PROMPT, max_tokens=8).token_ids)
+
+
+def test_the_rendezvous_sees_no_word_of_what_is_said(homes: Homes, tiny: Path) -> None:
+    """Everything goes by way of the relay here, so the rendezvous sees every packet of the session."""
+    with laid_out(Nat.SYMMETRIC, Nat.UDP_BLOCKED) as lab, capturing(lab.middle) as capture:
+        meeting_point = start(lab.middle, homes.new(), "rendezvous", "--listen", AT, "--json")
+        meeting_point.event("listening")
+        host, joiner = start_session(lab, homes, tiny, 2, "--rendezvous", AT)
+        invited = host.event("code")
+        answer = finish([host, joiner])
+        machine = socket.gethostname().split(".")[0]
+    assert {edge["path"] for edge in answer["edges"]} == {"relayed"}
+    assert len(capture.packets) > 100
+    nameplate, *words = invited["code"].split("-")
+    secrets = [*words, invited["code"], PROMPT, tiny.name, f"{machine}’s group", "model.layers"]
+    for secret in secrets:
+        for seen in (secret.encode(), secret.encode("utf-16-le")):
+            assert not capture.holds(seen), secret
+    # What is there can be found: the capture is one of this session.
+    assert capture.holds(b"/signal")
+    assert nameplate.isdigit()

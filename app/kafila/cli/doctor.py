@@ -7,6 +7,8 @@ from collections.abc import Mapping as Map
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from kafila.domain.capability import Filtering, Mapping
 from kafila.domain.errors import UserError
 from kafila.planner.reachability import NatClass, classify
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from kafila.network.measure import NetworkReport
 
 NO_ANSWER = 1
+TRIED_PORT, TRIED_FOR_S = 47489, 60
+"""The port that the router is asked for on trial: none that Kafila listens on."""
 _NOT_LEARNED = "not learned"
 
 
@@ -39,6 +43,9 @@ def add_parser(
         metavar="HOST:PORT",
         help="whom to ask; repeat it, where one alone cannot tell everything",
     )
+    parser.add_argument(
+        "--ask-router", action="store_true", help="also have the router open a port, and close it again at once"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.set_defaults(run=run)
 
@@ -46,17 +53,29 @@ def add_parser(
 def run(arguments: argparse.Namespace) -> int:
     """Exit code 0, or 1 where a rendezvous was asked and none answered."""
     from kafila.engine.settings import Folders, SettingsFile
-    from kafila.network.measure import measure_network
 
     settings = SettingsFile(Folders.of(None).config).value
     named: list[str] = arguments.rendezvous or ([settings.rendezvous] if settings.rendezvous else [])
     asked = [_address(text) for text in named]
-    report = asyncio.run(measure_network(asked))
+    report = asyncio.run(_examine(asked, ask_router=arguments.ask_router))
     if arguments.json:
         print(json.dumps(report_as_json(report), ensure_ascii=False))
     else:
         print("\n".join(describe(report, was_asked=bool(asked))))
     return NO_ANSWER if asked and report.udp is None else 0
+
+
+async def _examine(asked: Sequence[Address], *, ask_router: bool) -> "NetworkReport":
+    from kafila.network.measure import measure_network
+    from kafila.network.port_mapping import PortLease
+
+    report = await measure_network(asked)
+    if not ask_router:
+        return report
+    lease = await PortLease.ask(TRIED_PORT, lease_s=TRIED_FOR_S)
+    if lease is not None:
+        await lease.close()
+    return msgspec.structs.replace(report, port_mapping=lease is not None)
 
 
 def _address(text: str) -> Address:
