@@ -37,10 +37,6 @@ class Reachability(msgspec.Struct, frozen=True, kw_only=True):
     ipv6: bool | None = None
     port_mapping: bool | None = None
     rendezvous_rtt_ms: float | None = None
-    rendezvous_spread_ms: float | None = None
-    """How much longer the way to the rendezvous and back may well take."""
-    mtu_bytes: int | None = None
-    """The largest packet known to get out in one piece."""
 
 
 class MachineKind(StrEnum):

@@ -77,8 +77,6 @@ class NetworkReport(msgspec.Struct, frozen=True, kw_only=True):
             ipv6=self.ipv6,
             port_mapping=self.port_mapping,
             rendezvous_rtt_ms=self.rtt_ms,
-            rendezvous_spread_ms=self.rtt_spread_ms,
-            mtu_bytes=self.mtu_bytes,
         )
 
 
