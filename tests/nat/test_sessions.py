@@ -1,8 +1,8 @@
 """Whole sessions of `kafila` processes on different networks: they form, answer alike, and name their paths."""
 
 import socket
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -43,14 +43,10 @@ def homes(tmp_path: Path) -> Iterator[Homes]:
         yield homes
 
 
-@contextmanager
-def laid_out(*nats: Nat) -> Generator[Lab]:
+def laid_out(*nats: Nat) -> "closing[Lab]":
     """A site for each member, called after its place."""
-    lab = Lab([SiteSpec(name=str(place), nat=nat, line=LINE) for place, nat in enumerate(nats)], Line(delay_ms=5))
-    try:
-        yield lab
-    finally:
-        lab.close()
+    sites = [SiteSpec(name=str(place), nat=nat, line=LINE) for place, nat in enumerate(nats)]
+    return closing(Lab(sites, Line(delay_ms=5)))
 
 
 def start(computer: Computer, home: Home, *arguments: object) -> Process:
@@ -104,14 +100,20 @@ def test_a_ring_over_three_sites_answers_and_names_its_paths(
     assert {path: taken.count(path) for path in set(taken)} == paths
 
 
-@pytest.mark.parametrize("host", [Nat.OPEN])
-def test_a_host_with_a_public_address_needs_no_rendezvous_service(
-    homes: Homes, alone: Alone, tiny: Path, host: Nat
-) -> None:
-    with laid_out(host, Nat.PORT_RESTRICTED, Nat.SYMMETRIC) as lab:
+def test_a_host_with_a_public_address_needs_no_rendezvous_service(homes: Homes, alone: Alone, tiny: Path) -> None:
+    with laid_out(Nat.OPEN, Nat.PORT_RESTRICTED, Nat.SYMMETRIC) as lab:
         answer = finish(start_session(lab, homes, tiny, 3))
     assert answer["token_ids"] == list(alone.answer(tiny, PROMPT, max_tokens=8).token_ids)
     assert {edge["path"] for edge in answer["edges"]} == {"direct", "relayed"}
+
+
+def test_a_host_with_public_ipv6_needs_no_rendezvous_service(homes: Homes, alone: Alone, tiny: Path) -> None:
+    host = SiteSpec(name="0", nat=Nat.OPEN, ipv4=False, ipv6=True, line=LINE)
+    joiner = SiteSpec(name="1", nat=Nat.SYMMETRIC, ipv6=True, line=LINE)
+    with closing(Lab([host, joiner], LINE)) as lab:
+        answer = finish(start_session(lab, homes, tiny, 2))
+    assert answer["token_ids"] == list(alone.answer(tiny, PROMPT, max_tokens=8).token_ids)
+    assert {edge["path"] for edge in answer["edges"]} == {"direct"}
 
 
 async def test_a_host_whose_router_opens_a_port_needs_no_rendezvous_service(

@@ -25,7 +25,7 @@ from kafila.engine.settings import Folders, SettingsFile, describe_machine
 from kafila.network.endpoint import Endpoint
 from kafila.network.identity import DeviceIdentity
 from kafila.network.lan import Announcement, find_rendezvous
-from kafila.network.lan_addresses import lan_addresses
+from kafila.network.lan_addresses import ipv6_addresses, lan_addresses
 from kafila.network.measure import measure_network
 from kafila.network.port_mapping import PortLease
 from kafila.network.rendezvous_client import RendezvousClient
@@ -51,6 +51,9 @@ DEMO_CARD = ModelCard(
     licence="Apache 2.0",
     fits_here=True,
 )
+MOST_IPV4, MOST_IPV6 = 4, 2
+"""How many addresses of a computer stand in an invitation, which people copy."""
+ALL_IPV6_INTERFACES = "::"
 ALL_INTERFACES, LOOPBACK = "0.0.0.0", "127.0.0.1"  # noqa: S104  # people on the network are to reach it
 
 
@@ -115,7 +118,12 @@ class NetworkDoors:
         """A rendezvous in this process."""
         if listen is not None:
             return await RendezvousServer.open([listen])
-        return await RendezvousServer.open_in_app(LOOPBACK if loopback_only else ALL_INTERFACES)
+        if loopback_only:
+            return await RendezvousServer.open_in_app(LOOPBACK)
+        if ipv6_addresses(0):
+            with contextlib.suppress(UserError):
+                return await RendezvousServer.open_in_app(ALL_INTERFACES, ALL_IPV6_INTERFACES)
+        return await RendezvousServer.open_in_app(ALL_INTERFACES)
 
     async def line(
         self, address: Address, *, tasks: asyncio.TaskGroup, on_event: Callable[[SignallingEvent], None]
@@ -128,8 +136,9 @@ class NetworkDoors:
         return await find_rendezvous(nameplate)
 
     def lan_addresses(self, port: int) -> tuple[Address, ...]:
-        """Where this network reaches a port of this computer."""
-        return lan_addresses(port)
+        """Where this network reaches a port of this computer, and by IPv6 perhaps anybody."""
+        # Computers have many IPv6 addresses; any of them will do.
+        return (*lan_addresses(port)[:MOST_IPV4], *ipv6_addresses(port)[:MOST_IPV6])
 
     async def announce(self, nameplate: int, port: int) -> Announcement:
         """Make a session known on this network."""

@@ -10,6 +10,7 @@ import psutil
 from kafila.protocol.links import Address
 
 _PRIVATE = tuple(ipaddress.IPv4Network(text) for text in ("192.168.0.0/16", "10.0.0.0/8", "172.16.0.0/12"))
+_UNICAST = ipaddress.IPv6Network("2000::/3")
 _INNER = ("docker", "br-", "veth", "virbr", "vmnet", "vboxnet", "lxc", "lxd", "cni", "podman")
 """Interfaces, by how their names begin, that lead to this computer's own guests alone."""
 
@@ -44,6 +45,18 @@ def lan_addresses(port: int) -> tuple[Address, ...]:
         if each.family == socket.AF_INET and (name not in statistics or statistics[name].isup)
     ]
     return tuple(Address(host, port) for host in rank_hosts(interfaces))
+
+
+def ipv6_addresses(port: int) -> tuple[Address, ...]:
+    """Addresses of this computer that lead to it from anywhere, if no router is in the way."""
+    statistics = psutil.net_if_stats()
+    hosts = [
+        each.address.partition("%")[0]
+        for name, addresses in psutil.net_if_addrs().items()
+        for each in addresses
+        if each.family == socket.AF_INET6 and (name not in statistics or statistics[name].isup)
+    ]
+    return tuple(Address(host, port) for host in dict.fromkeys(hosts) if ipaddress.IPv6Address(host) in _UNICAST)
 
 
 def _is_usable(address: ipaddress.IPv4Address) -> bool:

@@ -77,14 +77,14 @@ class RendezvousServer:
         return server
 
     @classmethod
-    async def open_in_app(cls, host: str) -> Self:
+    async def open_in_app(cls, *hosts: str) -> Self:
         """Serve at a port where others on this computer look, or else at any free one."""
         for port in WELL_KNOWN_PORTS:
             try:
-                return await cls.open([Address(host, port)])
+                return await cls.open([Address(host, port) for host in hosts])
             except UserError:
                 continue
-        return await cls.open([Address(host, 0)])
+        return await cls.open([Address(host, 0) for host in hosts])
 
     @property
     def addresses(self) -> tuple[Address, ...]:
