@@ -89,3 +89,11 @@ def test_more_addresses_than_there_may_be_are_left_out_when_written_and_refused_
     many = tuple(Address(f"2001:db8::{number:x}", 1) for number in range(1, MAX_ADDRESSES + 5))
     read = bela.decode(anna.encode(Where(transaction=1, addresses=many)))
     assert read == Where(transaction=1, addresses=many[:MAX_ADDRESSES])
+
+
+def test_the_relay_does_not_read_where_a_member_is() -> None:
+    anna, _ = pair()
+    home = Address("192.168.1.10", 4242)
+    wire = anna.encode(Where(transaction=7, addresses=(home,)))
+    assert bytes((192, 168, 1, 10)) not in wire
+    assert (4242).to_bytes(2, "big") not in wire

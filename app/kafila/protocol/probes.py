@@ -2,7 +2,7 @@
 
     ping   04 · tag 8 · transaction 8 · MAC 16
     pong   05 · tag 8 · transaction 8 · MAC 16
-    where  06 · tag 8 · transaction 8 · (family 1 · address 4 or 16 · port 2)* · MAC 16
+    where  06 · tag 8 · transaction 8 · sealed (family 1 · address 4 or 16 · port 2)* · 16
 
 A probe travels bare between two addresses, or as the payload of a relayed frame. The tag names the
 sender to whoever knows the pair's probe key, and nobody else; the MAC is BLAKE2b under that key of
@@ -11,6 +11,11 @@ everything before it. Pings and pongs are equally long, so an answer never ampli
 A transaction is drawn at random by whoever asks and is good for one answer from the address that
 was asked, so an old pong proves nothing. An old ping, sent again from elsewhere, earns one pong
 and one question to that address, and no more.
+
+*Where* says where the sender may be reached now, and that both should knock at each other's doors
+from this moment on. It goes over the relay, gets no answer, and counts once. The relay need not know
+what addresses a member has at home, so they are sealed with ChaCha20-Poly1305, under a key of the
+sender's made of the pair's; the nonce is the transaction.
 """
 
 import hashlib
@@ -19,6 +24,8 @@ import ipaddress
 import struct
 
 import msgspec
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from kafila.domain.errors import PeerError
 from kafila.domain.ids import MemberId
@@ -69,6 +76,13 @@ class ProbeCodec:
         self.peer_tag = self._tag(peer)
         """The tag that the peer's probes carry."""
 
+        self._own_seal = self._seal(own)
+        self._peer_seal = self._seal(peer)
+
+    def _seal(self, sender: MemberId) -> ChaCha20Poly1305:
+        name = b"kafila where " + sender.encode()
+        return ChaCha20Poly1305(hashlib.blake2b(name, key=self._key, digest_size=32).digest())
+
     def _tag(self, sender: MemberId) -> bytes:
         name = b"kafila probe tag " + sender.encode()
         return hashlib.blake2b(name, key=self._key, digest_size=TAG_BYTES).digest()
@@ -85,21 +99,35 @@ class ProbeCodec:
                 kind, rest = PONG, b""
             case Where(addresses=addresses):
                 kind, rest = WHERE, b"".join(map(_pack_address, addresses[:MAX_ADDRESSES]))
-        head = _HEAD.pack(kind, self._own_tag, probe.transaction) + rest
+        head = _HEAD.pack(kind, self._own_tag, probe.transaction)
+        if kind == WHERE:
+            return head + self._own_seal.encrypt(_nonce(probe.transaction), rest, head)
         return head + self._mac(head)
 
     def decode(self, data: bytes) -> Probe:
         """Read a probe of the peer's. Raises PeerError for anything that the peer did not make."""
         if PROBE_BYTES <= len(data) <= MAX_PROBE_BYTES:
             kind, tag, transaction = _HEAD.unpack_from(data)
-            head, rest = data[:-MAC_BYTES], data[_HEAD.size : -MAC_BYTES]
-            if tag == self.peer_tag and hmac.compare_digest(data[-MAC_BYTES:], self._mac(head)):
-                if kind == WHERE:
-                    return Where(transaction=transaction, addresses=_unpack_addresses(rest))
-                if kind in (PING, PONG) and not rest:
-                    return (Ping if kind == PING else Pong)(transaction=transaction)
-        fault = "a probe that this peer did not make"
-        raise PeerError(fault)
+            head, rest = data[: _HEAD.size], data[_HEAD.size :]
+            if tag == self.peer_tag and kind == WHERE:
+                return Where(transaction=transaction, addresses=_unpack_addresses(self._open(head, rest, transaction)))
+            if tag == self.peer_tag and kind in (PING, PONG) and hmac.compare_digest(rest, self._mac(head)):
+                return (Ping if kind == PING else Pong)(transaction=transaction)
+        raise _not_the_peers()
+
+    def _open(self, head: bytes, sealed: bytes, transaction: int) -> bytes:
+        try:
+            return self._peer_seal.decrypt(_nonce(transaction), sealed, head)
+        except InvalidTag:
+            raise _not_the_peers() from None
+
+
+def _not_the_peers() -> PeerError:
+    return PeerError("a probe that this peer did not make")
+
+
+def _nonce(transaction: int) -> bytes:
+    return bytes(4) + transaction.to_bytes(8, "big")
 
 
 def _pack_address(address: Address) -> bytes:
