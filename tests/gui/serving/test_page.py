@@ -1,9 +1,11 @@
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
-from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QAbstractButton, QLineEdit, QTextEdit, QWidget
+from PySide6.QtCore import QObject, QPoint, QRect, Qt
+from PySide6.QtWidgets import QAbstractButton, QLineEdit, QPushButton, QTextEdit, QWidget
+from pytestqt.qtbot import QtBot
 
 from gui.serving.conftest import Show, Stage
 from gui.serving.hands import click, press, seen, words, write
@@ -11,7 +13,7 @@ from gui.serving.scenes import ended, member_id, paused, serving
 from gui.serving.scenes import snapshot as snap
 from kafila.domain.commands import Ask, LeaveSession, PlanAnew
 from kafila.domain.snapshot import Forming, Idle
-from kafila.gui.theme import Theme
+from kafila.gui.theme import Looks, Mode, Theme
 
 
 def test_the_head_says_who_serves_what(stage: Stage) -> None:
@@ -232,3 +234,43 @@ def test_the_members_colours_are_the_same_in_ring_and_graphs(stage: Stage) -> No
         assert look is not None
         assert look.series == places[member_id(at)]
     assert snap(serving()).me.member == member_id(0)
+
+
+@pytest.fixture
+def large_stage(theme: Theme, show: Show, tmp_path: Path) -> Iterator[Stage]:
+    """The same page with text of twice the size, in the least window that there is."""
+    before = theme.looks
+    theme.choose(Looks(mode=Mode.LIGHT, still=True, text_percent=200))
+    stage = Stage(theme, tmp_path / "conversations")
+    show(stage.page, 704, 528)
+    stage.play(serving())
+    yield stage
+    theme.choose(before)
+
+
+def _inside(page: QWidget, part: QWidget) -> bool:
+    """Whether a part is on the page whole, and has the room that it needs."""
+    shown = QRect(part.mapTo(page, QPoint(0, 0)), part.size())
+    least = part.minimumSizeHint()
+    return page.rect().contains(shown) and part.width() >= least.width() and part.height() >= least.height()
+
+
+def test_large_text_fits_a_small_window(large_stage: Stage, qtbot: QtBot) -> None:
+    page = large_stage.page
+    ring, chat = page.tabs.findChildren(QPushButton)
+    parts = (page.group, page.status, page.tabs, ring, chat, page.more, page.chat.more, page.chat.composer.button)
+    qtbot.waitUntil(lambda: all(_inside(page, part) for part in parts))
+    assert page.chat.width() == page.width()
+    click(ring)
+    qtbot.waitUntil(lambda: all(_inside(page, part) for part in (page.tabs, page.ring_pane, page.ring_pane.ring)))
+
+
+def test_large_text_leaves_the_trouble_readable(large_stage: Stage, qtbot: QtBot) -> None:
+    page = large_stage.page
+    large_stage.play(paused())
+    click(page.tabs.findChildren(QPushButton)[0])
+    action = page.ring_pane.action
+    qtbot.waitUntil(lambda: seen(action) and action.height() >= action.heightForWidth(action.width()))
+    page.resize(2200, 900)
+    qtbot.waitUntil(lambda: seen(action) and action.parentWidget() is not None and not seen(page.tabs))
+    assert action not in page.ring_pane.list.parent().findChildren(QWidget)

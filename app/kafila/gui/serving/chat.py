@@ -74,9 +74,9 @@ class Chat(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         head = QFrame()
         head.setProperty("surface", "chat-head")
-        head.setMinimumHeight(px(HEAD))
+        head.setMinimumHeight(HEAD)
         top = QHBoxLayout(head)
-        top.setContentsMargins(px(20), 0, px(18), 0)
+        top.setContentsMargins(px(20), px(4), px(18), px(4))
         top.setSpacing(px(4))
         top.addWidget(self.title, 1)
         for button in (self.search, self.new, self.more):

@@ -29,8 +29,9 @@ from kafila.gui.serving.series import SeriesBook
 from kafila.gui.serving.small import show_status
 from kafila.gui.serving.store import ConversationStore
 from kafila.gui.theme import Icon, Role, Theme
-from kafila.gui.widgets import IconButton, Pill, Text, Tone
+from kafila.gui.widgets import IconButton, Pill, Tone
 from kafila.gui.widgets.choices import Segments
+from kafila.gui.widgets.elided import Elided
 from kafila.gui.widgets.notice import Asking, Notice, NoticeKind
 
 HEAD = 56
@@ -73,9 +74,9 @@ class ServingPage(QWidget):
         self.dividing: Asking | None = None
         self._tight = False
         self._narrow = False
-        self.group = Text(theme, "", Role.SUBHEADING)
+        self.group = Elided(theme, "", Role.SUBHEADING)
         self.status = Pill(theme, "")
-        self.model = Text(theme, "", Role.SMALL, Tone.MUTED)
+        self.model = Elided(theme, "", Role.SMALL, Tone.MUTED)
         self.more = IconButton(theme, Icon.ELLIPSIS, self.tr("More about this session"))
         self.tabs = Segments(theme, self.tr("Show"), (self.tr("Ring"), self.tr("Chat")), chosen=1)
         self.ended = Notice(theme, NoticeKind.RELAYED)
@@ -94,9 +95,10 @@ class ServingPage(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         head = QFrame()
         head.setProperty("surface", "head")
-        head.setMinimumHeight(theme.px(HEAD))
+        # Large text makes it higher by itself, and leaves the rest to what is read.
+        head.setMinimumHeight(HEAD)
         top = QHBoxLayout(head)
-        top.setContentsMargins(theme.px(24), 0, theme.px(18), 0)
+        top.setContentsMargins(theme.px(24), theme.px(4), theme.px(18), theme.px(4))
         top.setSpacing(theme.px(12))
         for part in (self.group, self.status, self.model):
             top.addWidget(part)
@@ -261,6 +263,8 @@ class ServingPage(QWidget):
         fixed = px(NARROW_WIDTH) if narrow and not tight else (1 << 24) - 1
         self.ring_pane.setMaximumWidth(fixed)
         self.ring_pane.setMinimumWidth(0 if tight else px(NARROW_WIDTH if narrow else LEAST_RING))
+        self.chat.setMinimumWidth(0 if tight else px(LEAST_CHAT))
+        self.model.setVisible(not tight)
         self.tabs.choose(1)
         self.ring_pane.setVisible(not tight)
         self.chat.show()
@@ -272,7 +276,7 @@ class ServingPage(QWidget):
 
     def _restyle(self) -> None:
         """Larger text needs another form sooner."""
-        self.chat.setMinimumWidth(self._theme.px(LEAST_CHAT))
+        self.chat.setMinimumWidth(0 if self._tight else self._theme.px(LEAST_CHAT))
         self._take_form(self.width())
 
     def _moved(self, place: int, _index: int) -> None:

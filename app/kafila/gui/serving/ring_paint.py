@@ -21,6 +21,8 @@ from kafila.gui.theme.tokens import ColourName
 BAND = 7.0
 ROOMY = 76
 """The inner radius from which the centre has three lines and its large figure."""
+LEAST_LETTERS = 3
+"""A word cut to fewer says nothing in the centre, and is left out."""
 FIGURE = 24
 ARROW = 9.0
 
@@ -135,8 +137,9 @@ class RingPainter:
             self._painter.setFont(font)
             self._painter.setPen(theme.colour(ink))
             shown = QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideRight, room)
-            box = QRectF(self._ring.x - room / 2, top, room, height)
-            self._painter.drawText(box, Qt.AlignmentFlag.AlignCenter, shown)
+            if shown == text or len(shown) > LEAST_LETTERS:
+                box = QRectF(self._ring.x - room / 2, top, room, height)
+                self._painter.drawText(box, Qt.AlignmentFlag.AlignCenter, shown)
             top += height
 
 

@@ -20,6 +20,8 @@ from kafila.gui.widgets.layouts import Scroll
 NARROW_WIDTH = 312
 NARROW_RING = 312
 LEAST_RING = 220
+LEAST_LIST = 80
+GAP = 24
 
 
 class Legend(QWidget):
@@ -78,13 +80,20 @@ class RingPane(QWidget):
         low.setSpacing(theme.px(12))
         low.addWidget(self.graphs)
         low.addWidget(self.action)
-        self._scroll = Scroll(self.list)
-        layout = QVBoxLayout(self)
+        self._column = QVBoxLayout()
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(0)
+        self._column.addWidget(self.list)
+        column = QWidget()
+        column.setLayout(self._column)
+        self._scroll = Scroll(column)
+        self._scroll.setMinimumHeight(theme.px(LEAST_LIST))
+        layout = self._rows = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(self.ring, 1)
+        layout.addWidget(self.ring, 4)
         layout.addWidget(self.legend)
-        layout.addSpacing(theme.px(24))
+        layout.addSpacing(GAP)
         layout.addWidget(self._low)
         layout.addWidget(self._scroll, 1)
         self.action.hide()
@@ -94,9 +103,12 @@ class RingPane(QWidget):
         """Change the form: a list of members instead of names and graphs."""
         if narrow != self._narrow:
             self._narrow = narrow
-            height = self._theme.px(NARROW_RING)
-            self.ring.setMinimumHeight(height if narrow else LEAST_RING)
-            self.ring.setMaximumHeight(height if narrow else (1 << 24) - 1)
+            self.ring.setMaximumHeight(self._theme.px(NARROW_RING) if narrow else (1 << 24) - 1)
+            # What is wrong has its place in the list there, so that it can be scrolled to.
+            if narrow:
+                self._column.insertWidget(0, self._low)
+            else:
+                self._rows.insertWidget(self._rows.count() - 1, self._low)
             self._arrange()
 
     def show_serving(self, serving: Serving, me: MemberId, rooms: dict[MemberId, int], *, over: bool) -> None:
