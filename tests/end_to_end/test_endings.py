@@ -10,6 +10,7 @@ from end_to_end.alone import Alone
 from end_to_end.contract import Answered, Back, Lost, Over, check_ring, read_events
 from end_to_end.sessions import form_ring, link_of, start_host, start_joiner, start_session
 from helpers.processes import AT_ONCE_S, Home, Homes, Process
+from kafila.network.identity import DeviceIdentity
 
 pytestmark = [pytest.mark.loopback, pytest.mark.mlx, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -114,6 +115,30 @@ class TestGathering:
         link_of(host)
         host.send(signal.SIGINT)
         check_end(host, code=0, sentence="The host ended the session")
+
+
+class TestComingAgain:
+    @pytest.mark.parametrize(("dials", "first_is"), [("host", "there"), ("joiner", "gone")])
+    def test_a_computer_that_joins_again_takes_its_place(
+        self, homes: Homes, tiny: Path, dials: str, first_is: str
+    ) -> None:
+        """Whichever of the two makes the link, and whether the first process is gone or still there."""
+        places = [homes.new(), homes.new()]
+        keys = sorted((DeviceIdentity.generate() for _ in places), key=lambda identity: identity.member)
+        for place, identity in zip(places, keys if dials == "host" else reversed(keys), strict=True):
+            place.put_key(identity.to_bytes())
+        host = start_host(places[0], tiny, members=3)
+        first = start_joiner(places[1], host, "--name", "first")
+        host.event("member", name="first", state="measured")
+        if first_is == "gone":
+            first.send(signal.SIGKILL)
+        start_joiner(places[1], host, "--name", "again")
+        host.event("member", name="again", state="measured")
+        if first_is == "there":
+            check_end(first, code=1, sentence="The connection to the host ended")
+        start_joiner(homes.new(), host, "--name", "other")
+        host.event("ready")
+        assert len(host.event("plan")["blocks"]) == 3
 
 
 class TestDemo:

@@ -218,6 +218,17 @@ class Home:
         """Everything that lies in it, by its path."""
         return {str(file.relative_to(self.folder)) for file in self.folder.rglob("*") if not file.is_dir()}
 
+    def put_key(self, key: bytes) -> None:
+        """Give this computer a key, before anything is started."""
+        environment = self.environment()
+        if sys.platform == "darwin":
+            config = self.folder / "Library" / "Application Support"
+        else:
+            config = Path(environment["XDG_CONFIG_HOME"])
+        file = config / "kafila" / "profiles" / "default" / "device.key"
+        file.parent.mkdir(parents=True)
+        file.write_bytes(key)
+
     @property
     def models(self) -> Path:
         """Where Kafila keeps models."""

@@ -97,7 +97,7 @@ def step_host(hosting: Hosting, event: Event, now: float) -> Stepped:
         case InvitationChanged(invitation=invitation):
             return _invited(hosting, invitation)
         case GuestCame(guest=guest):
-            return _guest_came(hosting, guest)
+            return _guest_came(hosting, guest, now)
         case GuestGone(member=member):
             return _without_guest(hosting, member), []
         case LinkChanged(event=change):
@@ -118,7 +118,7 @@ def step_host(hosting: Hosting, event: Event, now: float) -> Stepped:
 def _command(hosting: Hosting, command: Command, now: float) -> Stepped:
     match command:
         case Admit(member=member):
-            return _admit(hosting, member)
+            return _admit(hosting, member, now)
         case Decline(member=member):
             guest = _guest(hosting, member)
             refusal = [AnswerGuest(guest=guest, answer=Declined())] if guest else []
@@ -128,7 +128,7 @@ def _command(hosting: Hosting, command: Command, now: float) -> Stepped:
         case NewCode():
             return replace(hosting, invitation=None), [RenewInvitation()]
         case TrustKnown(on=on):
-            return _admit_known(replace(hosting, trust_known=on))
+            return _admit_known(replace(hosting, trust_known=on), now)
         case StartRing() if isinstance(hosting.stage, Gathering):
             return form_ring(hosting, now)
         case DivideByHand(blocks=blocks) if isinstance(hosting.stage, Gathering):
@@ -173,26 +173,26 @@ def _without_guest(hosting: Hosting, member: MemberId) -> Hosting:
     return replace(hosting, guests=tuple(g for g in hosting.guests if g.member != member))
 
 
-def _guest_came(hosting: Hosting, guest: Guest) -> Stepped:
+def _guest_came(hosting: Hosting, guest: Guest, now: float) -> Stepped:
     if not isinstance(hosting.stage, Gathering) or guest.member == hosting.me:
         return hosting, [AnswerGuest(guest=guest, answer=Declined())]
     hosting = _without_guest(hosting, guest.member)
     hosting = replace(hosting, guests=(*hosting.guests, guest))
     if hosting.admission is Admission.ALL:
-        return _admit(hosting, guest.member)
-    return _admit_known(hosting)
+        return _admit(hosting, guest.member, now)
+    return _admit_known(hosting, now)
 
 
-def _admit_known(hosting: Hosting) -> Stepped:
+def _admit_known(hosting: Hosting, now: float) -> Stepped:
     effects: list[Effect] = []
     for guest in hosting.guests if hosting.trust_known else ():
         if guest.known:
-            hosting, more = _admit(hosting, guest.member)
+            hosting, more = _admit(hosting, guest.member, now)
             effects += more
     return hosting, effects
 
 
-def _admit(hosting: Hosting, member: MemberId) -> Stepped:
+def _admit(hosting: Hosting, member: MemberId, now: float) -> Stepped:
     guest = _guest(hosting, member)
     if guest is None or not isinstance(hosting.stage, Gathering):
         return hosting, []
@@ -201,11 +201,14 @@ def _admit(hosting: Hosting, member: MemberId) -> Stepped:
         machine=guest.machine,
         spki_sha256=guest.spki_sha256,
         candidates=guest.candidates,
+        silent_since=now,
     )
-    # A computer that comes back (after a crash, say) takes its old seat.
-    others = tuple(s for s in hosting.seats if s.member != member)
+    # A computer that comes back (after a crash, say) takes its old seat. The link with what it was is
+    # closed, or it would be held for as long as a silent peer is waited for, and none made with the new.
+    others = replace(hosting, seats=tuple(s for s in hosting.seats if s.member != member))
+    closing = [set_peers(others)] if hosting.seat(member) else []
     hosting = _without_guest(hosting, member)
-    hosting = replace(hosting, seats=(*others, seat), epoch=hosting.epoch + 1)
+    hosting = replace(hosting, seats=(*others.seats, seat), epoch=hosting.epoch + 1)
     welcome = Welcome(
         session=hosting.session,
         roster=sign_members(hosting),
@@ -215,7 +218,7 @@ def _admit(hosting: Hosting, member: MemberId) -> Stepped:
         concurrency=hosting.concurrency,
     )
     hosting = replan(hosting)
-    return hosting, [set_peers(hosting), AnswerGuest(guest=guest, answer=welcome)]
+    return hosting, [*closing, set_peers(hosting), AnswerGuest(guest=guest, answer=welcome)]
 
 
 def _unseat(hosting: Hosting, member: MemberId, *, told: bool) -> Stepped:
@@ -319,12 +322,14 @@ def _link_changed(hosting: Hosting, change: LinkEvent, now: float) -> Stepped:
         return hosting, []
     match change:
         case LinkUp() | LinkHeard():
-            return _reseat(hosting, replace(seat, silent_since=None)), []
+            return _reseat(hosting, replace(seat, linked=True, silent_since=None)), []
         case PathChanged(path=path, rtt_ms=rtt_ms):
             return _reseat(hosting, replace(seat, path=path, rtt_ms=rtt_ms)), []
         case LinkQuiet():
             since = now if seat.silent_since is None else seat.silent_since
             return _reseat(hosting, replace(seat, silent_since=since, path=None)), []
+        case LinkLost() if not seat.linked:  # the one that this computer had before it came again
+            return hosting, []
         case LinkLost():
             return _gone(hosting, seat)
 

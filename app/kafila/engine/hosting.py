@@ -39,6 +39,8 @@ class Seat:
     capability: Capability | None = None
     path: PathKind | None = None
     rtt_ms: float | None = None
+    linked: bool = False
+    """Whether the link has come about since it was let in."""
     silent_since: float | None = None
 
 
