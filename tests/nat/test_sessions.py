@@ -10,7 +10,7 @@ import pytest
 
 from end_to_end.alone import Alone
 from helpers.processes import Home, Homes, Process, homes_in
-from nat.meeting import PORT
+from nat.meeting import PATIENCE, PORT
 from natlab.capture import capturing
 from natlab.internet import Line
 from natlab.lab import MIDDLE, Lab, SiteSpec
@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.mlx, pytest.mark.timeout(300)]
 
 PROMPT = "Once upon a time"
 LINE = Line(delay_ms=10)
+FORMING_WITHIN_S = 3.0
 AT = f"{MIDDLE[0]}:{PORT}"
 
 
@@ -96,6 +97,7 @@ def test_a_ring_over_three_sites_answers_and_names_its_paths(
         meeting_point.event("listening")
         answer = finish(start_session(lab, homes, tiny, len(nats), "--rendezvous", AT))
     assert answer["token_ids"] == list(alone.answer(tiny, PROMPT, max_tokens=8).token_ids)
+    assert answer["forming_s"] < PATIENCE * FORMING_WITHIN_S
     taken = [edge["path"] for edge in answer["edges"]]
     assert {path: taken.count(path) for path in set(taken)} == paths
 
