@@ -25,7 +25,7 @@ LINK = f"kafila://join/46-letter-example-scribe-energy?v=1&at={NOWHERE}"
 KEPT = {"device.key", "settings.json"}
 """Files that a computer has once Kafila was started on it."""
 
-COMMANDS = ("window", "demo", "host", "join", "rendezvous", "plan", "bench", "engine")
+COMMANDS = ("window", "demo", "host", "join", "rendezvous", "plan", "bench", "doctor", "engine")
 
 
 def check_refusal(home: Home, ended: Finished, sentence: str, *, code: int = 1) -> None:
@@ -83,6 +83,14 @@ def test_help_names_the_commands(home: Home) -> None:
 def test_the_version(home: Home) -> None:
     ended = home.run("--version")
     assert (ended.code, ended.out, ended.err) == (0, f"kafila {__version__}\n", "")
+
+
+@pytest.mark.mlx
+def test_nobody_reads_on(home: Home, tiny: Path) -> None:
+    """As with “| head”: it ends, and says nothing of it."""
+    for line in (["--help"], ["rendezvous", "--listen", "127.0.0.1:0"], ["host", "--model", tiny, "--members", 1]):
+        ended = home.run_unread(*line)
+        assert (ended.code, ended.err) == (1, "")
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="there is always a screen")

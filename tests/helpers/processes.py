@@ -208,6 +208,24 @@ class Home:
         self._processes.append(process)
         return process
 
+    def run_unread(self, *arguments: object) -> Finished:
+        """Start it, and wait for its end with nobody at its input or its output."""
+        nobody, out = os.pipe()
+        os.close(nobody)
+        command = [sys.executable, "-m", "kafila", *map(str, arguments)]
+        ended = subprocess.run(
+            command,
+            env=self.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        os.close(out)
+        return Finished(code=ended.returncode, out="", err=ended.stderr)
+
     def run(self, *arguments: object, before: Sequence[str] = (), within_s: float = PATIENCE_S) -> Finished:
         """Start it, and wait for its end with nobody at its input."""
         process = self.start(*arguments, before=before)

@@ -7,6 +7,7 @@ file is malformed · 3 the planner refused: the model does not fit.
 import argparse
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,12 +15,25 @@ from pathlib import Path
 from kafila import __version__
 from kafila.cli import bench, doctor, plan
 from kafila.domain.errors import UserError
+from kafila.engine.faults import first_cause
 
 Run = Callable[[argparse.Namespace], int]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; nothing that goes wrong reaches a person as a traceback."""
+    try:
+        try:
+            return _main(argv)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read has gone, as “| head” does. Nothing can be said to them, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _main(argv: Sequence[str] | None) -> int:
     arguments = _parser().parse_args(argv)
     run_command: Run = arguments.run
     logging.basicConfig(
@@ -34,7 +48,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except (KeyboardInterrupt, asyncio.CancelledError):
         return 130
+    except BrokenPipeError:
+        raise
     except BaseExceptionGroup as group:
+        if isinstance(cause := first_cause(group), BrokenPipeError):
+            raise cause from None
         return _crash(group)
     except Exception as error:  # noqa: BLE001  # the outermost place: a person reads a sentence
         return _crash(error)
