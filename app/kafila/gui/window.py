@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QCloseEvent, QIcon, QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtGui import QCloseEvent, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QStackedWidget, QWidget
 
-from kafila.assets import asset
 from kafila.domain.chat import ChatEvent
 from kafila.domain.commands import Command, HostSession, JoinSession, LeaveSession, PlanAnew, TryDemo
 from kafila.domain.errors import Problem
@@ -23,7 +22,9 @@ from kafila.domain.snapshot import (
     Snapshot,
     WaitingRoom,
 )
+from kafila.gui.arrivals import new_since
 from kafila.gui.bridge import EngineStopped
+from kafila.gui.closing import ask_before_closing, who_would_lose
 from kafila.gui.fade import Fade
 from kafila.gui.pages.draft import ModelChoice
 from kafila.gui.pages.ended import EndedPage, EngineStoppedPage
@@ -40,13 +41,13 @@ from kafila.gui.pages.waiting_room import WaitingRoomPage
 from kafila.gui.pages.waking import WakingPage
 from kafila.gui.rail import Place, Rail
 from kafila.gui.theme import Theme
+from kafila.gui.theme.icons import window_icon
 from kafila.gui.widgets import FocusFrame
-from kafila.gui.widgets.notice import Asking, Toast
+from kafila.gui.widgets.notice import Toast
 
 WIDTH, HEIGHT = 1280, 800
 LEAST = QSize(760, 528)
 NARROW_BELOW = 1040
-ICON_SIZES = (16, 32, 48, 128, 512)
 AT_WORK = WaitingRoom | Forming | Serving | Ended
 """What stands under Session in the rail; everything else is at home."""
 
@@ -110,10 +111,7 @@ class Window(QWidget):
         self.focus_frame = FocusFrame(theme, self)
         self.setMinimumSize(LEAST)
         self.resize(WIDTH, HEIGHT)
-        icon = QIcon()
-        for side in ICON_SIZES:
-            icon.addFile(str(asset(f"icons/kafila-icon-{side}.png")), QSize(side, side))
-        self.setWindowIcon(icon)
+        self.setWindowIcon(window_icon())
         for place in Place:
             keys = QShortcut(QKeySequence(f"Ctrl+{place + 1}"), self)
             keys.activated.connect(self.rail.button(place).click)
@@ -230,12 +228,7 @@ class Window(QWidget):
                 self.start.show_problem(problem)
 
     def _tell_of_newcomers(self, before: Snapshot | None, session: SessionView) -> None:
-        if not isinstance(session, WaitingRoom) or not session.is_host:
-            return
-        known: frozenset[str] = frozenset()
-        if before is not None and isinstance(before.session, WaitingRoom):
-            known = frozenset(guest.member for guest in before.session.newcomers)
-        new = [guest for guest in session.newcomers if guest.member not in known]
+        new = new_since(before, session)
         if not new:
             return
         QApplication.alert(self)
@@ -384,8 +377,11 @@ class Window(QWidget):
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802
         """Ask where others would lose something; then hide, and let the app clean up."""
         event.ignore()
-        if self._others() and not self._sure:
-            self._ask_before_closing()
+        others = who_would_lose(self._snapshot, demo=isinstance(self._asked, TryDemo))
+        if others and not self._sure:
+            asking = ask_before_closing(self.theme, self, others)
+            asking.accepted.connect(self.close_now)
+            asking.open()
             return
         self.hide()
         self.closed.emit()
@@ -394,36 +390,6 @@ class Window(QWidget):
         """Close without asking: the system shuts down, or the terminal says so."""
         self._sure = True
         self.close()
-
-    def _others(self) -> tuple[str, ...]:
-        """Who would lose the session, were this window closed now."""
-        session = self._snapshot.session if self._snapshot is not None else None
-        me = self._snapshot.me.member if self._snapshot is not None else None
-        if isinstance(self._asked, TryDemo):
-            return ()
-        match session:
-            case WaitingRoom(is_host=True, members=seats):
-                machines = {seat.member: seat.machine for seat in seats}
-            case Forming(is_host=True, rows=rows):
-                machines = {row.member: row.machine for row in rows}
-            case Serving(ring=ring, is_host=is_host) if is_host or any(
-                seat.head and seat.member == me for seat in ring
-            ):
-                machines = {seat.member: seat.machine for seat in ring}
-            case _:
-                return ()
-        return tuple(machine.owner or machine.name for member, machine in machines.items() if member != me)
-
-    def _ask_before_closing(self) -> None:
-        asking = Asking(
-            self.theme, self, self.tr("Leave while the group is working?"),
-            self.tr("{names} lose the session; their conversations stay on their own computers.").format(
-                names=", ".join(self._others())
-            ),
-            stay=self.tr("Stay"), go=self.tr("End for everyone"),
-        )  # fmt: skip
-        asking.accepted.connect(self.close_now)
-        asking.open()
 
 
 def _at_rest(snapshot: Snapshot) -> tuple[object, ...]:

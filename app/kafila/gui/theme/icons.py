@@ -3,9 +3,13 @@
 from enum import StrEnum
 from functools import cache
 
+from PySide6.QtCore import QSize
+from PySide6.QtGui import QIcon
+
 from kafila.assets import asset
 
 STROKE = "1.75"
+MARK_SIZES = (16, 32, 48, 128, 512)
 
 
 class Icon(StrEnum):
@@ -72,3 +76,11 @@ def svg(icon: Icon, colour: str) -> bytes:
     text = path.read_text("utf-8")
     text = text.replace('stroke-width="2"', f'stroke-width="{STROKE}"', 1)
     return text.replace("currentColor", colour).encode()
+
+
+def window_icon() -> QIcon:
+    """Kafila's mark, in every size that a desktop asks for."""
+    icon = QIcon()
+    for side in MARK_SIZES:
+        icon.addFile(str(asset(f"icons/kafila-icon-{side}.png")), QSize(side, side))
+    return icon
