@@ -127,7 +127,7 @@ def test_members_are_not_told_what_only_the_host_asked(window: Window) -> None:
 def test_a_serving_session_has_ring_and_graphs(window: Window) -> None:
     window.show_snapshot(snapshots.serving())
     assert window.stack.currentWidget() is window.session_pages.serving
-    assert window.windowTitle() == "Kafila – Sunday group"
+    assert window.windowTitle() == "Sunday group"
     window.rail.button(Place.GRAPHS).click()
     assert window.stack.currentWidget() is window.session_pages.graphs
 

@@ -228,8 +228,7 @@ class Window(QWidget):
                 self.start.show_problem(problem)
 
     def _tell_of_newcomers(self, before: Snapshot | None, session: SessionView) -> None:
-        new = new_since(before, session)
-        if not new:
+        if not (new := new_since(before, session)):
             return
         QApplication.alert(self)
         if self._place is not Place.SESSION:
@@ -328,7 +327,8 @@ class Window(QWidget):
         self.rail.allow(Place.GRAPHS, allowed=self._served and at_work)
         self.rail.show_place(self._place)
         group: str = getattr(session, "group", "")
-        self.setWindowTitle(f"Kafila – {group}" if group else "Kafila")
+        # Desktops add the app's name by themselves.
+        self.setWindowTitle(group or "Kafila")
         page = self.page()
         if page is self.stack.currentWidget():
             return

@@ -10,7 +10,7 @@ from kafila.domain.snapshot import Idle, Pace
 from kafila.gui.serving import charts
 from kafila.gui.serving.graphs import SmallGraphs
 from kafila.gui.serving.graphs_page import GraphsPage
-from kafila.gui.serving.sampling import Sample
+from kafila.gui.serving.sampling import Sample, sample
 from kafila.gui.serving.series import SeriesBook
 from kafila.gui.theme import Theme
 
@@ -66,6 +66,18 @@ def test_what_is_there_before_the_first_word_has_nothing_written_over_it(theme: 
     for busy, pace in ((graphs.busy, graphs.pace), (page.busy, page.pace)):
         assert "Starts with the first word." not in words(busy)
         assert "Starts with the first word." in words(pace)
+
+
+def test_a_minute_without_words_says_so(theme: Theme, show: Show) -> None:
+    graphs = SmallGraphs(theme, SeriesBook())
+    show(graphs, 600, 160)
+    graphs.show_serving(serving())
+    assert "No words in this minute." not in words(graphs)
+    graphs.history.clear()
+    graphs.history.offer(sample(serving(), monotonic() - 300))
+    graphs.history.offer(sample(msgspec.structs.replace(serving(), pace=Pace()), monotonic()))
+    graphs.draw()
+    assert "No words in this minute." in words(graphs.pace)
 
 
 def test_while_paused_the_last_values_stay_and_nothing_runs(theme: Theme, show: Show) -> None:

@@ -12,7 +12,8 @@ from gui.serving.hands import click, press, seen, words, write
 from gui.serving.scenes import ended, member_id, paused, serving
 from gui.serving.scenes import snapshot as snap
 from kafila.domain.commands import Ask, LeaveSession, PlanAnew
-from kafila.domain.snapshot import Forming, Idle
+from kafila.domain.errors import Problem
+from kafila.domain.snapshot import Ended, Forming, Idle
 from kafila.gui.theme import Looks, Mode, Theme
 
 
@@ -55,6 +56,7 @@ def test_the_lock_says_who_reads(stage: Stage) -> None:
 
 
 def test_an_ended_session_stays_dim_with_its_reason(stage: Stage) -> None:
+    stage.play(msgspec.structs.replace(serving(), is_host=False))
     stage.play(ended())
     page = stage.page
     assert page.status.text() == "Ended"
@@ -65,6 +67,15 @@ def test_an_ended_session_stays_dim_with_its_reason(stage: Stage) -> None:
     stage.play(serving(3, relayed=1))
     assert not seen(page.ended)
     assert page.status.text() == "Serving · 3 computers"
+
+
+def test_a_host_who_ended_it_is_told_so_and_one_who_lost_it_is_told_why(stage: Stage) -> None:
+    stage.play(ended())
+    assert stage.page.ended.words() == "You ended the session. Your conversations stay here."
+    stage.play(serving())
+    lost = Problem(title="Attic mini did not come back", advice="Your conversations stay here.")
+    stage.play(Ended(reason=lost, failed=True))
+    assert stage.page.ended.words().startswith("Attic mini did not come back.")
 
 
 def test_a_session_that_was_left_is_over_too(stage: Stage) -> None:

@@ -179,7 +179,9 @@ class SmallGraphs(LiveGraphs):
         self.busy.show_chart(*charts.busy_chart(window, self.theme, self.members), mean_busy(newest), seen)
         pace = charts.pace_of(newest) if newest else None
         value = figures.rate(pace) if pace is not None else ""
-        self.pace.show_chart(*charts.pace_chart(window, self.theme), value, hint)
+        quiet = all(charts.pace_of(one) is None for one in window.samples)
+        silence = self.tr("No words in this minute.") if quiet else ""
+        self.pace.show_chart(*charts.pace_chart(window, self.theme), value, hint or silence)
         self.trip.show_chart(*charts.trip_chart(window, self.theme), whole_trip(newest), hint)
 
 

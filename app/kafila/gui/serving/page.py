@@ -153,7 +153,13 @@ class ServingPage(QWidget):
             # The same session, divided anew: the ring comes back, the answers of the last one do not.
             self.chat.interrupt(divided())
         elif self._serving is not None and not self._over:
-            self._end(self._serving, session.reason if isinstance(session, Ended) else None)
+            self._end(self._serving, self._why(self._serving, session) if isinstance(session, Ended) else None)
+
+    def _why(self, serving: Serving, ended: Ended) -> Problem:
+        """The reason as this person knows it: a host who ended it is not told of a host."""
+        if serving.is_host and not ended.failed:
+            return Problem(title=self.tr("You ended the session"), advice=self.tr("Your conversations stay here."))
+        return ended.reason
 
     def _end(self, serving: Serving, reason: Problem | None) -> None:
         """The session is over; what was said stays."""
