@@ -28,6 +28,7 @@ async def _meet(
             await group.introduce((a, b))
             await until_paths({(a, b): predicted})
             await asyncio.sleep(STAYS_S if predicted is PathKind.RELAYED else 0)
+            await until_paths({(a, b): predicted})
             assert not differing({(a, b): predicted})
     return predicted
 

@@ -46,6 +46,8 @@ async def test_every_ordered_pair_takes_the_path_that_is_predicted(line: Line) -
         await group.introduce(*expected)
         await until_paths(expected)
         await asyncio.sleep(STAYS_S)
+        # Where this computer stood still for a second or two, edges are in doubt for a moment.
+        await until_paths(expected)
         assert not differing(expected)
 
 

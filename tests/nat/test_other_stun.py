@@ -13,7 +13,7 @@ import stun  # pyright: ignore[reportMissingTypeStubs]
 from kafila.domain.capability import Filtering, Mapping
 from kafila.network.measure import measure_network
 from kafila.protocol.links import Address
-from nat.meeting import CLASSES, PORT, serving
+from nat.meeting import AT_ONCE, CLASSES, PORT, serving
 from natlab.lab import MIDDLE, Lab, SiteSpec, open_lab
 from natlab.rules import Nat
 
@@ -86,8 +86,11 @@ def coturn(lab: Lab, tmp_path: Path) -> Generator[None]:
 async def test_our_classifier_is_right_against_coturns_server(tmp_path: Path) -> None:
     found: dict[Nat, object] = {}
 
+    turns = asyncio.Semaphore(AT_ONCE)
+
     async def learn(lab: Lab, nat: Nat) -> None:
-        report = await lab[nat.name].do(measure_network([Address(MIDDLE[0], PORT)]))
+        async with turns:
+            report = await lab[nat.name].do(measure_network([Address(MIDDLE[0], PORT)]))
         found[nat] = (report.mapping, report.filtering)
 
     async with open_lab(*SITES) as lab:
