@@ -30,7 +30,7 @@ def who_would_lose(snapshot: Snapshot | None, *, demo: bool) -> tuple[str, ...]:
 def ask_before_closing(theme: Theme, window: QWidget, others: Sequence[str]) -> Asking:
     """The question, to be opened; accepted, it is meant."""
     tr = QCoreApplication.translate
-    words = tr("Closing", "{names} lose the session; their conversations stay on their own computers.")
+    words = tr("Closing", "The session ends for {names}; their conversations stay on their own computers.")
     return Asking(
         theme, window, tr("Closing", "Leave while the group is working?"), words.format(names=", ".join(others)),
         stay=tr("Closing", "Stay"), go=tr("Closing", "End for everyone"),

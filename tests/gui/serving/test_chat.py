@@ -1,7 +1,8 @@
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -333,3 +334,12 @@ def test_settings_are_sent_with_the_question(stage: Stage) -> None:
 @pytest.mark.parametrize("name", ["search", "new", "more", "stop"])
 def test_buttons_have_names(stage: Stage, name: str) -> None:
     assert getattr(stage.page.chat, name).accessibleName()
+
+
+def test_a_click_beside_the_draft_is_for_the_draft(stage: Stage, qtbot: QtBot) -> None:
+    composer = stage.page.chat.composer
+    stage.page.activateWindow()
+    stage.page.tabs.setFocus()
+    assert not composer.draft.hasFocus()
+    QTest.mouseClick(composer, Qt.MouseButton.LeftButton, pos=QPoint(6, 6))
+    qtbot.waitUntil(composer.draft.hasFocus)

@@ -82,6 +82,9 @@ class Composer(QFrame):
         self.button.clicked.connect(self.send)
         self.settings = AnswerSettings(theme, self)
         self.settings.hide()
+        # A click on the frame around the draft is meant for the draft.
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.setFocusProxy(self.draft)
         low = QHBoxLayout()
         low.setContentsMargins(0, 0, 0, 0)
         low.setSpacing(theme.px(8))
