@@ -81,7 +81,7 @@ def are_back_after_the_end() -> bool:
     from kafila.compute import backend  # noqa: PLC0415
 
     inside = stand_ins()
-    backend.finish()
+    backend.put_back()
     outside = stand_ins()
     backend.start()
     return all(a is not b for a, b in zip(inside, outside, strict=True)) and backend.library_in_use() is not None

@@ -42,10 +42,15 @@ def start() -> None:
     maybe_set_recommended_wired_limit()
 
 
-def finish() -> None:
-    """Let MLX's own threads end, or the process may abort when it exits."""
+def put_back() -> None:
+    """Leave MLX as it was before the library took over for it."""
     while _seams:
         _seams.pop().remove()
+
+
+def finish() -> None:
+    """Let MLX's own threads end, or the process may abort when it exits. Nothing can be computed after it."""
+    put_back()
     mx.synchronize()
     mx.clear_streams()
 
