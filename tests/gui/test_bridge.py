@@ -148,3 +148,21 @@ def test_nonsense_from_an_engine_is_passed_over(
 
     qt_runner.run(scene())
     assert "something unknown" in caplog.text
+
+
+def test_an_engine_that_was_being_started_when_the_window_closed_ends_too(
+    qt_runner: asyncio.Runner, tmp_path: Path
+) -> None:
+    command = write_script(tmp_path, (snapshots.idle(),), {})
+
+    async def scene() -> None:
+        engine = EngineProcess(command)
+        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+            tasks.create_task(engine.run())
+            # The task has begun to make the process, and nobody has seen it yet.
+            await asyncio.sleep(0)
+            assert not engine.running
+            await engine.stop()
+        assert not engine.running
+
+    qt_runner.run(scene())

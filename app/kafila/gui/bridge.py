@@ -94,8 +94,10 @@ class EngineProcess(QObject):
         self._again.set()
         self._drawing.stop()
         process = self._process
-        if process is None or process.returncode is not None:
-            return
+        if process is not None and process.returncode is None:
+            await self._end(process)
+
+    async def _end(self, process: asyncio.subprocess.Process) -> None:
         if process.stdin is not None:
             process.stdin.close()
         for end in (process.terminate, process.kill):
@@ -126,6 +128,9 @@ class EngineProcess(QObject):
                 tasks.create_task(self._read_outputs(process, process.stdout))
             if process.stderr is not None:
                 tasks.create_task(self._read_errors(process.stderr))
+            if self._stopping:
+                # `stop` came while the process was being made, and did not see it.
+                tasks.create_task(self._end(process))
             await process.wait()
         return process.returncode
 
