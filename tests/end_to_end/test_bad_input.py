@@ -14,13 +14,22 @@ import pytest
 from end_to_end.sessions import link_of, start_host
 from helpers.processes import Finished, Home, Homes
 from kafila import __version__
+from kafila.assets import asset
+from kafila.protocol.invitation import make_code
+from kafila.protocol.words import WordList
 
 pytestmark = [pytest.mark.loopback, pytest.mark.timeout(200)]
 
 NOWHERE = "127.0.0.1:9"
 """Where nobody listens: the port of a service that is long gone."""
 
-LINK = f"kafila://join/46-letter-example-scribe-energy?v=1&at={NOWHERE}"
+WORDS = WordList.from_text(asset("words.txt").read_text(encoding="utf-8"))
+NAMEPLATE = 900_000_001
+"""So long that no session on this computer has drawn it."""
+
+CODE = make_code(NAMEPLATE, b"kafil", WORDS).spoken()
+LINK = f"kafila://join/{CODE}?v=1&at={NOWHERE}"
+FIRST, SECOND, THIRD, CHECK = CODE.split("-")[1:]
 
 KEPT = {"device.key", "settings.json"}
 """Files that a computer has once Kafila was started on it."""
@@ -47,7 +56,7 @@ def check_refusal(home: Home, ended: Finished, sentence: str, *, code: int = 1) 
         "frobnicate",
         "--frobnicate",
         "join",
-        "join 46-letter-example-scribe-energy --frobnicate",
+        f"join {CODE} --frobnicate",
         "host --model demo",
         "host --members 2",
         "host --model demo --members none",
@@ -109,15 +118,16 @@ def test_a_profile_name_that_leads_elsewhere(home: Home) -> None:
     ("code", "sentence"),
     [
         ("hello", "This is not a session code"),
-        ("letter-example-scribe-energy", "The number is missing"),
-        ("46-letter-example-scribe", "The code is not complete"),
-        ("46-letter-example-scribe-energi", "Did you mean energy?"),
-        ("46-letter-scribe-example-energy", "one of them is wrong"),
-        (LINK.replace("letter", "let"), "This link is damaged"),
+        (f"{FIRST}-{SECOND}-{THIRD}-{CHECK}", "The number is missing"),
+        (f"{NAMEPLATE}-{FIRST}-{SECOND}-{THIRD}", "The code is not complete"),
+        (f"{CODE}z", f"Did you mean {CHECK}?"),
+        (f"{NAMEPLATE}-{SECOND}-{FIRST}-{THIRD}-{CHECK}", "one of them is wrong"),
+        (LINK.replace(FIRST, f"z{FIRST}"), "This link is damaged"),
         (LINK.replace("v=1", "v=2"), "This link is from another version of Kafila"),
         (LINK, f"Nobody can be reached at {NOWHERE}"),
-        ("46-letter-example-scribe-energy", "No session answers to 46"),
+        (CODE, f"No session answers to {NAMEPLATE}"),
     ],
+    ids=["nothing", "no number", "short", "slip", "swapped", "damaged", "version", "nobody there", "unknown"],
 )
 def test_a_code_that_opens_nothing(home: Home, code: str, sentence: str) -> None:
     check_refusal(home, home.run("join", code, "--json"), sentence)
