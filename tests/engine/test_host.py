@@ -1,7 +1,9 @@
 """The host's part, as dialogues: who is in, when the ring forms, serves, pauses and ends."""
 
+from dataclasses import replace
+
 from helpers.sessions import FAST, HOST, Play, guest, member_id
-from kafila.domain.capability import Capability
+from kafila.domain.capability import Capability, Machine
 from kafila.domain.commands import (
     Admission,
     Admit,
@@ -359,3 +361,14 @@ def test_the_ring_is_divided_anew_by_what_its_stages_take() -> None:
     assert isinstance(forming_again, Forming)
     assert _epoch(play) > epoch
     assert forming_again.plan.share_of(slow).blocks == 1
+
+
+def test_computers_of_the_same_name_are_told_apart() -> None:
+    play = Play()
+    play.open(admission=Admission.ALL)
+    for number in (1, 2, 3):
+        twin = replace(guest(number), machine=Machine(name="Desk"))
+        play(GuestCame(guest=twin))
+    room = play.see().session
+    assert isinstance(room, WaitingRoom)
+    assert [member.machine.name for member in room.members] == ["Desk", "Desk (2)", "Desk (3)", "Desk (4)"]

@@ -113,11 +113,12 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Without a command, Kafila opens its window.",
     )
     parser.add_argument("--version", action="version", version=f"kafila {__version__}")
-    parser.set_defaults(run=_window, verbose=False, profile=None)
+    parser.set_defaults(run=_window)
+    _add_common(parser, verbose=False, profile=None)
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--verbose", action="store_true", help="say on stderr what happens inside")
+    _add_common(common, verbose=argparse.SUPPRESS)
     profile = argparse.ArgumentParser(add_help=False)
-    profile.add_argument("--profile", metavar="NAME", help="keep this instance's settings and key apart")
+    _add_common(profile, profile=argparse.SUPPRESS)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="kafila")
 
     window = commands.add_parser("window", parents=[common, profile], help="open the window (the default)")
@@ -189,6 +190,18 @@ def _parser() -> argparse.ArgumentParser:
     engine.add_argument("--ephemeral", action="store_true", help=argparse.SUPPRESS)
     engine.set_defaults(run=_engine)
     return parser
+
+
+def _add_common(parser: argparse.ArgumentParser, **defaults: object) -> None:
+    """Options that may stand before the command or after it; what is not given there changes nothing."""
+    if "verbose" in defaults:
+        parser.add_argument(
+            "--verbose", action="store_true", default=defaults["verbose"], help="say on stderr what happens inside"
+        )
+    if "profile" in defaults:
+        parser.add_argument(
+            "--profile", metavar="NAME", default=defaults["profile"], help="keep this instance's settings and key apart"
+        )
 
 
 def _add_network(parser: argparse.ArgumentParser) -> None:

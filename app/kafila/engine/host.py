@@ -7,6 +7,8 @@ gathering ──start──▶ forming ──first token──▶ serving ──
 
 from dataclasses import replace
 
+import msgspec
+
 from kafila.domain.commands import (
     Admission,
     Admit,
@@ -177,10 +179,21 @@ def _guest_came(hosting: Hosting, guest: Guest, now: float) -> Stepped:
     if not isinstance(hosting.stage, Gathering) or guest.member == hosting.me:
         return hosting, [AnswerGuest(guest=guest, answer=Declined())]
     hosting = _without_guest(hosting, guest.member)
-    hosting = replace(hosting, guests=(*hosting.guests, guest))
+    hosting = replace(hosting, guests=(*hosting.guests, _told_apart(hosting, guest)))
     if hosting.admission is Admission.ALL:
         return _admit(hosting, guest.member, now)
     return _admit_known(hosting, now)
+
+
+def _told_apart(hosting: Hosting, guest: Guest) -> Guest:
+    """The guest under a name that nobody else in the session has: “Attic mini (2)”."""
+    others = (*hosting.seats, *hosting.guests)
+    taken = {one.machine.name for one in others if one.member != guest.member}
+    name, number = guest.machine.name, 1
+    while name in taken:
+        number += 1
+        name = f"{guest.machine.name} ({number})"
+    return replace(guest, machine=msgspec.structs.replace(guest.machine, name=name))
 
 
 def _admit_known(hosting: Hosting, now: float) -> Stepped:
