@@ -70,7 +70,7 @@ class TestServing:
         assert answer.token_ids == alone.answer(tiny, answer.prompt, max_tokens=400).token_ids
         check_ring(answer, blocks=4, members=2)
 
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
     def test_a_host_that_is_asked_to_stop_ends_it_for_everyone(
         self, homes: Homes, tiny: Path, number: signal.Signals
     ) -> None:

@@ -2,12 +2,11 @@
 
 import argparse
 import asyncio
-import contextlib
 import json
 import os
-import signal
 from pathlib import Path
 
+from kafila.cli.interruption import when_interrupted
 from kafila.domain.errors import UserError
 from kafila.network.rendezvous_server import RendezvousServer
 from kafila.protocol.links import Address
@@ -45,11 +44,7 @@ def _address(text: str) -> Address:
 
 
 async def _serve(addresses: list[Address], secret: bytes | None, *, as_json: bool) -> int:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with contextlib.suppress(NotImplementedError):
-            loop.add_signal_handler(number, stop.set)
+    stop = when_interrupted()
     server = await RendezvousServer.open(addresses, secret=secret)
     try:
         for address in server.addresses:

@@ -2,14 +2,13 @@
 
 import argparse
 import asyncio
-import contextlib
 import os
-import signal
 import sys
 from collections.abc import Callable, Coroutine
 
 from kafila.cli.compose import open_world
 from kafila.cli.doorkeeper import Doorkeeper
+from kafila.cli.interruption import when_interrupted
 from kafila.cli.report import Reporter, answer_object
 from kafila.domain.chat import AnswerDone, AnswerFailed, AnswerText, ChatEvent
 from kafila.domain.commands import (
@@ -155,10 +154,7 @@ def _drive(arguments: argparse.Namespace, client: Client) -> int:
 
 async def _run(arguments: argparse.Namespace, client: Client, reporter: Reporter) -> int:
     terminal = Terminal(reporter)
-    interrupted = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with contextlib.suppress(NotImplementedError):
-            asyncio.get_running_loop().add_signal_handler(number, interrupted.set)
+    interrupted = when_interrupted()
     async with (
         open_world(arguments.profile, ephemeral=False) as world,
         asyncio.TaskGroup() as tasks,
