@@ -219,7 +219,7 @@ def test_when_the_session_ends_answers_end_and_conversations_stay(stage: Stage) 
     ask(stage, "One?")
     stage.engine.say("So far")
     stage.play(ended())
-    assert last(stage).failed.words() == "The host ended the session. Your conversations stay here."
+    assert last(stage).failed.words() == "You ended the session. Your conversations stay here."
     assert answer(stage) == "So far"
     assert stage.page.chat.composer.why.text() == "The session has ended."
     assert not last(stage).ask_again.isEnabled()
