@@ -288,20 +288,9 @@ class Session:
     async def _listen(self, link: Link) -> None:
         while True:
             message = decode_message(await link.receive(Channel.CONTROL))
-            if isinstance(message, Form) and not self._believes(message):
+            if isinstance(message, Form) and not is_believed(message, self._keeper):
                 continue
             self._happened(Heard(sender=link.peer, message=message))
-
-    def _believes(self, form: Form) -> bool:
-        """Whether the host signed a newer roster with exactly the keys that the form names."""
-        if self._keeper is None:
-            return False
-        roster = self._keeper.accept(form.roster)
-        if not isinstance(roster, Roster):
-            log.warning("a plan with a roster that does not count: %s", type(roster).__name__)
-            return False
-        keys = {entry.member: entry.spki_sha256 for entry in roster.entries}
-        return all(keys.get(peer.member) == peer.spki_sha256 for peer in form.peers)
 
     def _link_event(self, event: LinkEvent) -> None:
         self._happened(LinkChanged(event=event))
@@ -333,6 +322,18 @@ class Session:
                 advice="Ask the host to check the model’s folder and to start again.",
             )
         return data
+
+
+def is_believed(form: Form, keeper: RosterKeeper | None) -> bool:
+    """Whether the host signed a newer roster with exactly the keys that the form names."""
+    if keeper is None:
+        return False
+    roster = keeper.accept(form.roster)
+    if not isinstance(roster, Roster):
+        log.warning("a plan with a roster that does not count: %s", type(roster).__name__)
+        return False
+    keys = {entry.member: entry.spki_sha256 for entry in roster.entries}
+    return all(keys.get(peer.member) == peer.spki_sha256 for peer in form.peers)
 
 
 def _stay_cancelled() -> None:
