@@ -44,7 +44,11 @@ class Tap:
         with contextlib.suppress(OSError):
             while True:
                 near, _ = self._tcp.accept()
-                far = socket.create_connection(self._target)
+                try:
+                    far = socket.create_connection(self._target)
+                except OSError:  # nobody is there any more
+                    near.close()
+                    continue
                 self._open += [near, far]
                 for source, sink in ((near, far), (far, near)):
                     stream = _Stream()

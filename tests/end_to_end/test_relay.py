@@ -1,5 +1,6 @@
 """What whoever runs the rendezvous can read of a session that has no other way than its relay."""
 
+import signal
 import socket
 import sys
 from contextlib import ExitStack
@@ -11,7 +12,7 @@ from end_to_end.alone import Alone
 from end_to_end.contract import Answered, EdgeNews, read_events
 from end_to_end.sessions import start_host
 from end_to_end.tap import tapped
-from helpers.processes import Homes
+from helpers.processes import AT_ONCE_S, Homes
 
 pytestmark = [pytest.mark.loopback, pytest.mark.mlx, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -33,7 +34,12 @@ def has_ipv6() -> bool:
     return True
 
 
-@pytest.mark.skipif(not has_ipv6(), reason="two members that cannot reach each other: one has IPv4 alone, one IPv6")
+needs_ipv6 = pytest.mark.skipif(
+    not has_ipv6(), reason="two members that cannot reach each other: one has IPv4 alone, one IPv6"
+)
+
+
+@needs_ipv6
 def test_a_tap_on_the_relay_reads_nothing(homes: Homes, alone: Alone, tiny: Path) -> None:
     rendezvous = homes.new().start("rendezvous", "--listen", "127.0.0.1:0", "--json").event("listening")
     target = (rendezvous["host"], rendezvous["port"])
@@ -70,6 +76,26 @@ def test_a_tap_on_the_relay_reads_nothing(homes: Homes, alone: Alone, tiny: Path
     for row in rows:
         for window in windows(row):
             assert window not in everything, "activations"
+
+
+@needs_ipv6
+def test_members_wait_for_a_relay_that_was_killed(homes: Homes, tiny: Path) -> None:
+    meeting_point = homes.new().start("rendezvous", "--listen", "127.0.0.1:0", "--json")
+    listening = meeting_point.event("listening")
+    with tapped("::1", (listening["host"], listening["port"])):
+        at = f"{listening['host']}:{listening['port']}"
+        host = start_host(homes.new(), tiny, "--rendezvous", at, "--listen", "127.0.0.1:0")
+        code, at = host.event("code")["code"], f"[::1]:{listening['port']}"
+        joiner = homes.new().start("join", code, "--rendezvous", at, "--listen", "[::1]:0", "--json")
+        for process in (host, joiner):
+            process.event("ready")
+        meeting_point.send(signal.SIGKILL)
+        for process in (host, joiner):
+            process.event("lost", within_s=AT_ONCE_S)
+            process.sentence("stopped answering. ", within_s=AT_ONCE_S)
+        for process in (host, joiner):
+            process.send(signal.SIGINT)
+            assert "Traceback" not in process.finish(within_s=AT_ONCE_S).err
 
 
 def windows(data: bytes) -> list[bytes]:
