@@ -5,7 +5,7 @@ import os
 import shutil
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -31,6 +31,8 @@ CODE = make_code(NAMEPLATE, b"kafil", WORDS).spoken()
 LINK = f"kafila://join/{CODE}?v=1&at={NOWHERE}"
 FIRST, SECOND, THIRD, CHECK = CODE.split("-")[1:]
 
+Command = tuple[object, ...]
+
 KEPT = {"device.key", "settings.json"}
 """Files that a computer has once Kafila was started on it."""
 
@@ -45,6 +47,19 @@ def check_refusal(home: Home, ended: Finished, sentence: str, *, code: int = 1) 
     assert "Kafila itself failed" not in ended.said
     assert ended.out == ""
     assert {Path(file).name for file in home.files()} <= KEPT
+
+
+def check_refusals(homes: Homes, commands: Sequence[Command], sentence: str) -> None:
+    """The same of several commands, each in a home of its own and all at once."""
+    started = [(home, home.start(*command, "--json")) for command in commands for home in (homes.new(),)]
+    for home, process in started:
+        process.close_input()
+        check_refusal(home, process.finish(), sentence)
+
+
+def members(model: Path) -> list[Command]:
+    """A host and a joiner, each with nothing wrong but what is added."""
+    return [("host", "--model", model, "--members", 2), ("join", LINK)]
 
 
 # The command line
@@ -163,28 +178,25 @@ def taken() -> Iterator[Callable[[socket.SocketKind], int]]:
 
 def test_a_port_in_use(homes: Homes, tiny: Path, taken: Callable[[socket.SocketKind], int]) -> None:
     tcp, udp = f"127.0.0.1:{taken(socket.SOCK_STREAM)}", f"127.0.0.1:{taken(socket.SOCK_DGRAM)}"
-    for command in (
+    commands: list[Command] = [
         ("host", "--model", tiny, "--members", 2, "--listen", tcp),
         ("rendezvous", "--listen", tcp),
         ("rendezvous", "--listen", udp),
         ("join", LINK, "--listen", udp),
-    ):
-        home = homes.new()
-        check_refusal(home, home.run(*command, "--json"), "in use")
+    ]
+    check_refusals(homes, commands, "in use")
 
 
 @pytest.mark.parametrize("option", ["--listen", "--rendezvous"])
 def test_an_address_that_is_none(homes: Homes, tiny: Path, option: str) -> None:
-    for command in (("host", "--model", tiny, "--members", 2), ("join", LINK)):
-        home = homes.new()
-        check_refusal(home, home.run(*command, "--json", option, "somewhere"), "“somewhere” is not an address")
+    commands = [(*command, option, "somewhere") for command in members(tiny)]
+    check_refusals(homes, commands, "“somewhere” is not an address")
 
 
 def test_an_address_of_another_computer(homes: Homes, tiny: Path) -> None:
     there = "203.0.113.9:4700"
-    for command in (("host", "--model", tiny, "--members", 2), ("join", LINK), ("rendezvous",)):
-        home = homes.new()
-        check_refusal(home, home.run(*command, "--json", "--listen", there), "203.0.113.9")
+    commands = [(*command, "--listen", there) for command in (*members(tiny), ("rendezvous",))]
+    check_refusals(homes, commands, "203.0.113.9")
 
 
 def test_a_rendezvous_that_is_not_there(homes: Homes, tiny: Path) -> None:

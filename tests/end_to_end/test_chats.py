@@ -141,16 +141,18 @@ def test_the_demo_in_the_window_answers_with_paris(demo_home: Home, alone: Alone
     answer = client.text(question)
     assert "Paris" in answer
     (model,) = demo_home.models.iterdir()
-    assert done.stats.token_ids == alone.answer(model, first, max_tokens=24).token_ids
+    expected = alone.answer(model, first, max_tokens=24).token_ids
+    assert done.stats.token_ids == expected
 
     more = client.ask("demo", first, answer, "And of Italy?", max_tokens=200)
     client.begun(more)
     client.do(StopAnswer(conversation=more.conversation, answer=more.answer))
-    assert isinstance(client.answered(more), AnswerDone)
-    other = client.ask("demo", "Name a colour.", max_tokens=4)
-    done = client.answered(other)
+    stopped = client.answered(more)
+    assert isinstance(stopped, AnswerDone)
+    assert stopped.finish == "stopped"
+    done = client.answered(client.ask("demo", first, max_tokens=24))
     assert isinstance(done, AnswerDone)
-    assert done.stats.token_ids == alone.answer(model, "Name a colour.", max_tokens=4).token_ids
+    assert done.stats.token_ids == expected
 
     client.do(LeaveSession())
     client.until(Ended)
