@@ -75,9 +75,6 @@ TEST_PROGRAMS = {
     "turnserver": "coturn",
 }
 
-IN_PAIRS = ("-n", "2", "--dist", "loadfile")
-"""How the whole suite runs where nothing else is asked for; files stay whole, as their tests share what they made."""
-
 # All run, even after one has failed. pytest comes after them, so that its own summary ends the output.
 CHECKS = (
     ("ruff", "format", "--check", "."),
@@ -156,8 +153,7 @@ def test(arguments: list[str]) -> int:
             if start([str(VENV / "bin" / check[0]), *check[1:]], environment):
                 failed.append(shlex.join(check))
         say(f"--- Failed: {', '.join(failed)}" if failed else "--- All checks passed; now the tests.")
-        # Much of the time the tests wait for one another's processes: two at once take little more than half of it.
-        status = start([str(PYTHON), "-m", "pytest", *(arguments or IN_PAIRS)], environment)
+        status = start([str(PYTHON), "-m", "pytest", *arguments], environment)
     return status or (1 if failed else 0)
 
 
