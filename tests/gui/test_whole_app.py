@@ -104,14 +104,18 @@ def run(qapp: QApplication, runner: asyncio.Runner, profiles: list[str], folder:
     """Open a window for each profile, let the person act, and see that everything ends."""
 
     async def together() -> None:
+        failures: list[Exception] = []
         async with asyncio.TaskGroup() as tasks:
             apps = [tasks.create_task(live(qapp, engine(name), folder / name)) for name in profiles]
             try:
                 await person()
-            finally:
-                for window in windows():
-                    window.close_now()
+            except Exception as failure:  # noqa: BLE001 - first everything ends as it should, and then the test fails
+                failures.append(failure)
+            for window in windows():
+                window.close_now()
             codes = [await app for app in apps]
+        for failure in failures:
+            raise failure
         assert codes == [0] * len(profiles)
 
     runner.run(together())
