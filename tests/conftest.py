@@ -1,5 +1,6 @@
 """What holds for every test: no screen, no traffic beyond this machine, no hurry for hypothesis."""
 
+import gc
 import ipaddress
 import os
 import socket
@@ -7,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import cast
 
+import pytest
 from hypothesis import settings
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -45,3 +47,18 @@ def _refuse_other_machines(event: str, arguments: tuple[object, ...]) -> None:
 
 
 sys.addaudithook(_refuse_other_machines)
+
+
+# A Qt object that is collected in a thread of another test ends the process, so cycles are collected here only.
+gc.disable()
+_COLLECT_ALL_EVERY = 50
+_ended = 0
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Collect what a test left behind: all of it where it had a window, else now and then."""
+    global _ended  # noqa: PLW0603 - pytest knows this hook as a function
+    _ended += 1
+    has_window = "qapp" in getattr(item, "fixturenames", ())
+    gc.collect(2 if has_window or _ended % _COLLECT_ALL_EVERY == 0 else 1)

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication
 from kafila.domain.ids import MemberId
 from kafila.domain.snapshot import Snapshot
 from kafila.gui.bridge import EngineProcess
+from kafila.gui.garbage import QtThreadCollector
 from kafila.gui.language import install_language
 from kafila.gui.pages.frame import Send
 from kafila.gui.preferences import keep_preferences, read_preferences
@@ -122,8 +123,12 @@ def run_app(profile: str | None, engine_command: Sequence[str], data_folder: Pat
     app.setDesktopFileName("org.kafila.Kafila")
     app.setQuitOnLastWindowClosed(False)
     install_language(app)
-    with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(app)) as runner:
-        return runner.run(live(app, engine_command, data_folder))
+    collector = QtThreadCollector(app)
+    try:
+        with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(app)) as runner:
+            return runner.run(live(app, engine_command, data_folder))
+    finally:
+        collector.stop()
 
 
 async def live(app: QApplication, engine_command: Sequence[str], data_folder: Path | None) -> int:

@@ -123,15 +123,21 @@ class EngineProcess(QObject):
             self._last_lines.append(str(error))
             return None
         self._process = process
-        async with asyncio.TaskGroup() as tasks:
-            if process.stdout is not None:
-                tasks.create_task(self._read_outputs(process, process.stdout))
-            if process.stderr is not None:
-                tasks.create_task(self._read_errors(process.stderr))
-            if self._stopping:
-                # `stop` came while the process was being made, and did not see it.
-                tasks.create_task(self._end(process))
-            await process.wait()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                if process.stdout is not None:
+                    tasks.create_task(self._read_outputs(process, process.stdout))
+                if process.stderr is not None:
+                    tasks.create_task(self._read_errors(process.stderr))
+                if self._stopping:
+                    # `stop` came while the process was being made, and did not see it.
+                    tasks.create_task(self._end(process))
+                await process.wait()
+        finally:
+            if process.returncode is None:
+                # The window broke off: nobody is left to speak with the engine.
+                process.kill()
+                await process.wait()
         return process.returncode
 
     async def _read_outputs(self, process: asyncio.subprocess.Process, lines: asyncio.StreamReader) -> None:
