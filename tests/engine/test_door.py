@@ -70,7 +70,7 @@ class OneRendezvous:
     words = WORDS
 
     def __init__(self, address: Address) -> None:
-        self._address = address
+        self.address = address
 
     async def serve(self, listen: Address | None, *, loopback_only: bool) -> RendezvousServer:
         raise AssertionError((listen, loopback_only))
@@ -82,7 +82,7 @@ class OneRendezvous:
 
     async def find(self, nameplate: int) -> tuple[Address, ...]:
         del nameplate
-        return (self._address,)
+        return (self.address,)
 
     def lan_addresses(self, port: int) -> tuple[Address, ...]:
         del port
@@ -93,6 +93,36 @@ class OneRendezvous:
 
     async def open_port(self, port: int) -> OpenPort | None:
         raise AssertionError(port)
+
+
+class Announced:
+    """An announcement on a network, which others hear or do not."""
+
+    async def update(self, nameplate: int) -> None:
+        del nameplate
+
+    async def stop(self) -> None:
+        pass
+
+
+class OwnRendezvous(OneRendezvous):
+    """Doors with the rendezvous at the host's own; whether what it announces is heard, is given."""
+
+    def __init__(self, server: RendezvousServer, *, heard: bool) -> None:
+        super().__init__(server.addresses[0])
+        self._server = server
+        self._heard = heard
+
+    async def serve(self, listen: Address | None, *, loopback_only: bool) -> RendezvousServer:
+        assert (listen, loopback_only) == (None, False)
+        return self._server
+
+    async def announce(self, nameplate: int, port: int) -> Announcement:
+        del nameplate, port
+        return Announced()
+
+    async def find(self, nameplate: int) -> tuple[Address, ...]:
+        return await super().find(nameplate) if self._heard else ()
 
 
 @dataclass
@@ -314,3 +344,29 @@ async def test_after_the_door_is_shut_the_code_leads_nowhere() -> None:
         assert invitation.code is not None
         house.door.shut()
         assert await house.refusal(invitation.code)
+
+
+@pytest.mark.parametrize("heard", [True, False])
+async def test_a_code_that_nobody_nearby_would_find_is_not_shown_and_its_link_is(*, heard: bool) -> None:
+    doors = OwnRendezvous(await RendezvousServer.open([Address("127.0.0.1", 0)]), heard=heard)
+    host = DeviceIdentity.generate()
+    sign = Sign(
+        me=introduction(host, "Desk"), offer=Offer(session=SESSION, group="Friends", model="A model"), announce=True
+    )
+    happened: asyncio.Queue[Event] = asyncio.Queue()
+    door = HostDoor(doors, NoEndpoint(), sign, is_known=lambda _: False, happened=happened.put_nowait)
+    shown: list[Invitation] = []
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            house = House(doors, door, host, tasks, happened)
+            await door.open(None, None, tasks)
+            await door.invite()
+            shown.append(await house.invitation())
+            await door.close()
+            tasks.create_task(close_house())
+    except* HouseClosedError:
+        pass
+    link = parse_invitation(shown[0].link, WORDS)
+    assert isinstance(link, InvitationText)
+    assert shown[0].code == (link.code.spoken() if heard else None)
+    assert link.at == (doors.address,)
