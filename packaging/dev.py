@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import cast
@@ -76,7 +76,8 @@ TEST_PROGRAMS = {
     "turnserver": "coturn",
 }
 
-WAITING_TESTS = "tests/nat"
+# Each of these runs beside the others and all that is not named here: they mostly wait for processes and networks.
+TEST_GROUPS = (("tests/nat",), ("tests/cli", "tests/compute", "tests/end_to_end"))
 
 # All run, even after one has failed. pytest comes after them, so that its own summary ends the output.
 CHECKS = (
@@ -164,34 +165,37 @@ def test(arguments: list[str]) -> int:
 
 
 def test_all(environment: Mapping[str, str], private: Path) -> int:
-    """Run all tests: those behind routers, which mostly wait, beside the others; the others are shown last."""
-    pytest = [str(PYTHON), "-m", "pytest"]
-    output = private / "tests.txt"
-    with (
-        output.open("wb") as shown,
-        subprocess.Popen(
-            [*pytest, f"--ignore={WAITING_TESTS}"],
-            cwd=ROOT,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=shown,
-            stderr=subprocess.STDOUT,
-        ) as others,
-        output.open("rb") as reading,
-    ):
-        try:
-            status = start([*pytest, WAITING_TESTS], environment)
-            while True:
-                ended = others.poll() is not None
-                sys.stdout.buffer.write(reading.read())
-                sys.stdout.flush()
-                if ended:
-                    break
-                time.sleep(0.5)
-        finally:
-            if others.poll() is None:
-                others.terminate()
-    return others.returncode or status
+    """Run all tests, in groups beside each other; what each prints is shown as if they ran one after another."""
+    others = [f"--ignore={folder}" for group in TEST_GROUPS for folder in group]
+    with ExitStack() as ending:
+        running: list[tuple[subprocess.Popen[bytes], Path]] = []
+        for number, group in enumerate((*TEST_GROUPS, others)):
+            output = private / f"tests-{number}.txt"
+            process = subprocess.Popen(
+                [str(PYTHON), "-m", "pytest", *group],
+                cwd=ROOT,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=ending.enter_context(output.open("wb")),
+                stderr=subprocess.STDOUT,
+            )
+            ending.callback(process.wait)
+            ending.callback(process.terminate)
+            running.append((process, output))
+        statuses = [show_until_end(process, output) for process, output in running]
+    return next(filter(None, statuses), 0)
+
+
+def show_until_end(process: subprocess.Popen[bytes], output: Path) -> int:
+    """Show what a program writes to its file until it has ended, and answer with its exit code."""
+    with output.open("rb") as written:
+        while True:
+            status = process.poll()
+            sys.stdout.buffer.write(written.read())
+            sys.stdout.flush()
+            if status is not None:
+                return status
+            time.sleep(0.5)
 
 
 def start(command: list[str], environment: Mapping[str, str] | None = None, stdout: int | None = None) -> int:
