@@ -8,7 +8,7 @@ import pytest
 from kafila.cli.bench import Comparison, compare_fleets, run_planner, time_sizes
 from kafila.domain.plan import Figures
 
-OWN_MODELS = {"lan": "Qwen3-8B bf16", "country": "Qwen3-14B bf16", "continents": "Qwen3-32B bf16"}
+OWN_MODELS = {"lan": "8B", "country": "14B", "continents": "32B"}
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +36,15 @@ def rate(figures: Figures | None) -> float:
 
 
 def test_balanced_has_a_far_shorter_slowest_stage_and_hardware_in_use(cases: list[Comparison]) -> None:
-    own = [case for case in cases if OWN_MODELS[case.fleet] == case.model]
-    assert len(own) == 6
-    for case in own:
+    planned = [case for case in cases if case.refused is None]
+    assert {(case.fleet, case.model) for case in planned} >= {
+        (fleet, f"Qwen3-{model} bf16") for fleet, model in OWN_MODELS.items()
+    }
+    for case in planned:
         assert 2.0 <= ratio(case.uniform, case.balanced) <= 5.2
         assert 1.5 <= ratio(case.memory_proportional, case.balanced) <= 3.0
         assert case.balanced is not None
-        assert (case.balanced.utilisation or 0.0) >= 0.82
+        assert (case.balanced.utilisation or 0.0) >= 0.855
 
 
 def test_fastest_serves_one_person_on_a_lan_a_quarter_faster_than_balanced(cases: list[Comparison]) -> None:
