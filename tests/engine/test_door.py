@@ -252,6 +252,14 @@ async def test_whoever_has_the_code_is_let_in_with_the_same_phrase_on_both_sides
         assert [e.phrase for e in events if isinstance(e, DoorStep) and e.phrase] == [guest.phrase]
 
 
+async def test_a_computer_is_told_that_it_knocks_at_its_own_door() -> None:
+    async with open_house() as house:
+        invitation = await house.invitation()
+        refused = await asyncio.wait_for(house.knock(invitation.link, house.host, []), PATIENCE_S)
+        assert isinstance(refused, UserError)
+        assert "hosts that session itself" in refused.problem.title
+
+
 async def test_the_link_leads_in_as_well() -> None:
     async with open_house() as house:
         invitation = await house.invitation()

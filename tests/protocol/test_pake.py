@@ -15,6 +15,7 @@ from kafila.protocol.join_messages import JOIN_VERSION, MAX_JOIN_BYTES, Kind, fr
 from kafila.protocol.pairing import (
     Introduction,
     OtherVersion,
+    OwnKey,
     PairedHost,
     PairedJoiner,
     TurnedAway,
@@ -234,9 +235,11 @@ def test_names_that_were_not_cleaned_by_their_sender_are_cleaned_here() -> None:
 def test_nobody_is_paired_with_its_own_key() -> None:
     twin = person("Kitchen laptop").spki_sha256
     hosting, scripted = host(CODE), scripted_joiner(commitment("joiner", NONCE, twin), spki=twin)
-    proof = scripted.prove(reply(hosting.receive(scripted.hello)))
-    with pytest.raises(PeerError, match="own key"):
-        hosting.receive(proof)
+    refused = hosting.receive(scripted.prove(reply(hosting.receive(scripted.hello))))
+    assert isinstance(refused, OwnKey)
+    told = joiner(CODE).receive(refused.reply)
+    assert isinstance(told, TurnedAway)
+    assert "hosts that session itself" in told.problem().title
     joining, scripted_back = joiner(CODE), scripted_host(commitment("host", NONCE, THEIRS), spki=THEIRS)
     joining.receive(scripted_back.answer(joining.hello))
     with pytest.raises(PeerError, match="own key"):
@@ -424,7 +427,7 @@ def test_a_joiner_that_is_turned_away_is_told_why(reason: TurnedAwayReason, titl
     assert told.problem().title == title
 
 
-@pytest.mark.parametrize("body", [b"", b"\x00", b"\x04", b"\x01\x01"])
+@pytest.mark.parametrize("body", [b"", b"\x00", b"\x05", b"\x01\x01"])
 def test_a_refusal_for_no_known_reason_is_a_fault(body: bytes) -> None:
     with pytest.raises(PeerError):
         joiner(CODE).receive(frame(Kind.TURNED_AWAY, body))

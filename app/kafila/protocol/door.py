@@ -16,6 +16,7 @@ from kafila.protocol.pairing import (
     Introduction,
     Offer,
     OtherVersion,
+    OwnKey,
     PairedJoiner,
     TurnedAwayReason,
     WrongCode,
@@ -147,7 +148,7 @@ class Door:
                 return outcome
             case WrongCode():
                 self.hang_up(exchange)
-            case OtherVersion():
+            case OtherVersion() | OwnKey():
                 self._attempts.withdraw(exchange)
                 del self._callers[exchange]
         return Closed(reply=outcome.reply)

@@ -35,6 +35,8 @@ class TurnedAwayReason(IntEnum):
     WRONG_CODE = 1
     BUSY = 2
     CODE_ENDED = 3
+    OWN_KEY = 4
+    """The joiner has the host's own device key: it is the same Kafila, or a copy of its folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,17 +105,29 @@ class OtherVersion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnedAway:
-    """For the joiner: the host takes no more guesses, for now or at all."""
+class OwnKey:
+    """For the host: somebody with the code has this computer's own device key."""
 
-    reason: Literal[TurnedAwayReason.BUSY, TurnedAwayReason.CODE_ENDED]
+    reply: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnedAway:
+    """For the joiner: the host takes no more guesses, for now or at all, or it is this computer itself."""
+
+    reason: Literal[TurnedAwayReason.BUSY, TurnedAwayReason.CODE_ENDED, TurnedAwayReason.OWN_KEY]
 
     def problem(self) -> Problem:
         """What to tell the joiner."""
         if self.reason is TurnedAwayReason.CODE_ENDED:
             return Problem(title="This code has ended", advice="Ask the person hosting for a new one.")
+        if self.reason is TurnedAwayReason.OWN_KEY:
+            return Problem(
+                title="This computer hosts that session itself",
+                advice="Send the code to the others. A second Kafila on one computer is started with “--profile NAME”.",
+            )
         return Problem(title="Others are joining right now", advice="Try again in a moment.")
 
 
-HostOutcome = GoOn | PairedJoiner | WrongCode | OtherVersion
+HostOutcome = GoOn | PairedJoiner | WrongCode | OtherVersion | OwnKey
 JoinerOutcome = GoOn | PairedHost | WrongCode | OtherVersion | TurnedAway

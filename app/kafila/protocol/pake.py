@@ -48,6 +48,7 @@ from kafila.protocol.pairing import (
     JoinerOutcome,
     Offer,
     OtherVersion,
+    OwnKey,
     PairedHost,
     PairedJoiner,
     TurnedAway,
@@ -99,12 +100,14 @@ class HostExchange:
         self._state = _Spoken(secrets, secrets.proofs(as_host=True), hello.commitment)
         return GoOn(reply=reply)
 
-    def _check_proof(self, state: "_Spoken", body: bytes) -> PairedJoiner | WrongCode:
+    def _check_proof(self, state: "_Spoken", body: bytes) -> PairedJoiner | WrongCode | OwnKey:
         theirs = _open(state.proofs, body)
         if theirs is None:
             return WrongCode(reply=turn_away(TurnedAwayReason.WRONG_CODE))
         proof = decode(JoinerProof, theirs)
-        _check_opened(proof, b"joiner", state.commitment, self._me)
+        _check_opened(proof, b"joiner", state.commitment)
+        if proof.spki_sha256 == self._me.spki_sha256:
+            return OwnKey(reply=turn_away(TurnedAwayReason.OWN_KEY))
         mine = encode(
             HostProof(
                 self._me.spki_sha256,
@@ -173,7 +176,10 @@ class JoinerExchange:
             # A host that has the code sends none that does not open: this one has another code.
             return WrongCode()
         proof = decode(HostProof, theirs)
-        _check_opened(proof, b"host", state.commitment, self._me)
+        _check_opened(proof, b"host", state.commitment)
+        if proof.spki_sha256 == self._me.spki_sha256:
+            fault = "another computer that shows our own key"
+            raise PeerError(fault)
         channel, phrase = state.secrets.agree(joiner=self._proof, host=theirs, as_host=False)
         return PairedHost(
             session=SessionId(self._session.hex()),
@@ -200,6 +206,8 @@ def _turned_away(body: bytes) -> WrongCode | TurnedAway:
             return TurnedAway(reason=TurnedAwayReason.BUSY)
         case [TurnedAwayReason.CODE_ENDED]:
             return TurnedAway(reason=TurnedAwayReason.CODE_ENDED)
+        case [TurnedAwayReason.OWN_KEY]:
+            return TurnedAway(reason=TurnedAwayReason.OWN_KEY)
         case _:
             fault = "a refusal of joining for no known reason"
             raise PeerError(fault)
@@ -290,12 +298,9 @@ def _open(proofs: SealedChannel, body: bytes) -> bytes | None:
         return None
 
 
-def _check_opened(proof: JoinerProof | HostProof, role: bytes, commitment: bytes, me: Introduction) -> None:
+def _check_opened(proof: JoinerProof | HostProof, role: bytes, commitment: bytes) -> None:
     if not compare_digest(_commit(role, proof.nonce, proof.spki_sha256), commitment):
         fault = "a commitment that was opened to something else"
-        raise PeerError(fault)
-    if proof.spki_sha256 == me.spki_sha256:
-        fault = "another computer that shows our own key"
         raise PeerError(fault)
 
 
