@@ -9,7 +9,7 @@ def unreachable(address: Address) -> UserError:
     """Nothing accepts connections there."""
     return UserError(
         title=f"Nobody can be reached at {address}",
-        advice="Check the address and this computer's network, and ask the host whether the session is still open.",
+        advice="Check the address and this computer's network, and that the session or rendezvous there still runs.",
     )
 
 
