@@ -74,6 +74,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     connections: int = 10_000
     connections_per_source: int = 64
     """A source is an IPv4 address, or the /64 of an IPv6 address."""
+    tcp_connections: int = 20_500
+    """Of any kind: signalling, the relay over TCP, and questions over HTTP."""
+    tcp_connections_per_source: int = 160
+    unsettled_connections: int = 1_000
+    """Connections that have asked nothing yet; beyond, the oldest of them go."""
     connects: Rate = Rate(64, 2.0)
     calls: Rate = Rate(30, 0.5)
     opens: Rate = Rate(20, 0.2)
@@ -89,6 +94,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     waiting_messages: int = 256
     """Messages kept for a line that does not take them; twice as many end it."""
     waiting_bytes: int = 2 << 20
+    waiting_bytes_in_all: int = 256 << 20
+    """What all lines together may have waiting."""
     hello_within_s: float = 5.0
     grace_s: float = 120.0
     """How long a line without a connection is kept."""

@@ -91,6 +91,8 @@ class RelayMachine:
         self.forwarded_bytes = 0
         self.dropped: Counter[str] = Counter()
         """Datagrams that went nowhere, by reason."""
+        self.junk = 0
+        """Those of them that no seat has sent."""
 
     def seat(self, *, slot: int, session: int, key: bytes, now: float) -> None:
         """Serve a slot from now on."""
@@ -111,13 +113,13 @@ class RelayMachine:
         try:
             frame = decode_to_relay(data)
         except PeerError:
-            return self._drop("malformed")
+            return self._drop_junk("malformed")
         slot = frame.slot if isinstance(frame, KeepAliveFrame) else frame.source
         seat = self._seats.get(slot)
         if seat is None:
-            return self._drop("unknown slot")
+            return self._drop_junk("unknown slot")
         if not is_authentic(data, seat.key):
-            return self._drop("wrong MAC")
+            return self._drop_junk("wrong MAC")
         is_newer = frame.counter > seat.window.newest
         is_late = isinstance(frame, KeepAliveFrame) and not is_newer
         if is_late or not seat.window.admit(frame.counter):
@@ -141,6 +143,10 @@ class RelayMachine:
         self.forwarded_bytes += size_bytes
         delivered = DeliveredFrame(source=frame.source, payload=frame.payload)
         return Forward(encode_from_relay(delivered), destination.route)
+
+    def _drop_junk(self, reason: str) -> None:
+        self.junk += 1
+        self._drop(reason)
 
     def _drop(self, reason: str) -> None:
         self.dropped[reason] += 1

@@ -55,6 +55,9 @@ class Drop(msgspec.Struct, frozen=True, kw_only=True):
 
 Effect = Transmit | Drop | SeatGiven | SeatTaken
 
+_TOO_MUCH = "more messages than one connection may send"
+_TAKES_NOTHING = "a line that takes nothing"
+
 
 class SignallingCounts(msgspec.Struct, frozen=True, kw_only=True):
     """How much is going on, and how much was turned away. Names nobody."""
@@ -62,9 +65,14 @@ class SignallingCounts(msgspec.Struct, frozen=True, kw_only=True):
     connections: int
     clients: int
     sessions: int
-    refused: int
-    faults: int
-    overflows: int
+    waiting_bytes: int
+    """Of messages that lines have not taken; brought up to date with every tick."""
+    refused: dict[str, int]
+    """Requests turned away, by reason."""
+    faults: dict[str, int]
+    """Clients let go for breaking the protocol, by what they did."""
+    overflows: dict[str, int]
+    """Exchanges that ended because too much waited, by where."""
 
 
 @dataclass(slots=True, eq=False)
@@ -95,8 +103,8 @@ class RendezvousMachine:
         self._clients: set[Client] = set()
         self._connects = Buckets(limits.connects)
         self._lookups = Buckets(limits.lookups)
-        self._refused = 0
-        self._faults = 0
+        self._faults: Counter[str] = Counter()
+        self._refused: Counter[str] = Counter()
         self._effects: list[Effect] = []
 
     def counts(self) -> SignallingCounts:
@@ -105,14 +113,16 @@ class RendezvousMachine:
             connections=len(self._connections),
             clients=len(self._clients),
             sessions=self._switchboard.sessions,
-            refused=self._refused,
-            faults=self._faults,
-            overflows=self._switchboard.overflows,
+            waiting_bytes=self._switchboard.waiting_bytes,
+            refused=dict(self._refused + self._switchboard.denied),
+            faults=dict(self._faults),
+            overflows=dict(self._switchboard.overflows),
         )
 
     def look_up(self, nameplate: int, source: str, now: float) -> bool | Refusal:
         """Whether a session with this nameplate is here, for somebody who only asks."""
         if not self._lookups.take(source, 1, now):
+            self._refused["too many questions"] += 1
             return Refusal.TOO_MANY
         return self._switchboard.has_nameplate(nameplate)
 
@@ -140,8 +150,14 @@ class RendezvousMachine:
         try:
             self._handle(connection, state, data, now)
         except PeerError as error:
-            self._faults += 1
-            self._drop(connection, error.fault, now)
+            self._fault(connection, error.fault, now)
+        return self._drain()
+
+    def count(self, connection: int, now: float) -> list[Effect]:
+        """Something came on a connection that says nothing, and counts as a message."""
+        state = self._connections.get(connection)
+        if state is not None and not state.messages.take(1, now):
+            self._fault(connection, _TOO_MUCH, now)
         return self._drain()
 
     def disconnect(self, connection: int, now: float) -> list[Effect]:
@@ -162,6 +178,8 @@ class RendezvousMachine:
                     self._end(client, now)
                 case _:
                     pass
+        # Between ticks it only grows: what is acknowledged meanwhile is noticed here.
+        self._switchboard.waiting_bytes = sum(client.line.waiting_bytes for client in self._clients)
         self._apply(self._switchboard.tick(now), now)
         self._connects.forget_idle(now)
         self._lookups.forget_idle(now)
@@ -180,15 +198,14 @@ class RendezvousMachine:
         return None
 
     def _refuse(self, connection: int, reason: Refusal) -> None:
-        self._refused += 1
+        self._refused[reason.name.lower().replace("_", " ")] += 1
         self._transmit(connection, Refused(reason=reason))
         self._effects.append(Drop(connection=connection, reason=f"refused: {reason.name}"))
 
     def _handle(self, number: int, connection: _Connection, data: bytes, now: float) -> None:
         enough = connection.messages.take(1, now)
         if not (enough and connection.message_bytes.take(len(data), now)):
-            fault = "more messages than one connection may send"
-            raise PeerError(fault)
+            raise PeerError(_TOO_MUCH)
         message = decode_from_client(data)
         connection.heard_at = now
         if connection.client is not None:
@@ -268,13 +285,14 @@ class RendezvousMachine:
             return
         data = encode_signal(message)
         client.line.push(data)
+        self._switchboard.waiting_bytes += len(data)
         match client.place:
             case Attached(connection=connection):
                 self._effects.append(Transmit(connection=connection, data=data))
             case Away():
                 pass
         if client.line.waiting >= 2 * self._limits.waiting_messages:
-            self._faults += 1
+            self._faults[_TAKES_NOTHING] += 1
             self._end(client, now)
 
     def _transmit(self, connection: int, message: FromServer) -> None:
@@ -289,6 +307,10 @@ class RendezvousMachine:
             case Away():
                 pass
         self._apply(self._switchboard.leave(client), now)
+
+    def _fault(self, connection: int, fault: str, now: float) -> None:
+        self._faults[fault] += 1
+        self._drop(connection, fault, now)
 
     def _drop(self, connection: int, reason: str, now: float) -> None:
         self._detach(connection, now)

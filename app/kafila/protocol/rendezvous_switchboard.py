@@ -59,8 +59,12 @@ class Switchboard:
     """Who is in which session, who talks to whom."""
 
     def __init__(self, *, secret: bytes, draw: Callable[[int], bytes], limits: Limits) -> None:
-        self.overflows = 0
-        """Exchanges ended because one side took nothing while the other went on talking."""
+        self.waiting_bytes = 0
+        """Of messages that lines have not taken, in all; kept up to date by whoever carries them."""
+        self.overflows: Counter[str] = Counter()
+        """Exchanges ended because one side took nothing while the other went on talking, by where it was full."""
+        self.denied: Counter[str] = Counter()
+        """Requests that came to nothing, by reason."""
         self._mint = TokenMint(secret)
         self._draw = draw
         self._limits = limits
@@ -147,13 +151,17 @@ class Switchboard:
     def _tell(self, client: Client, message: FromServer) -> None:
         self._outcomes.append(Tell(client, message))
 
+    def _deny(self, client: Client, request: int, reason: Refusal) -> None:
+        self.denied[reason.name.lower().replace("_", " ")] += 1
+        self._tell(client, Denied(request=request, reason=reason))
+
     def _open(self, client: Client, message: Open, now: float) -> None:
         if isinstance(client.role, Guest):
             fault = "a joiner that opens a session on the same line"
             raise PeerError(fault)
         denied = self._why_not_open(client, now)
         if denied is not None:
-            self._tell(client, Denied(request=message.request, reason=denied))
+            self._deny(client, message.request, denied)
             return
         match client.role:
             case Host(session):
@@ -192,13 +200,13 @@ class Switchboard:
             raise PeerError(fault)
         session = self._by_nameplate.get(message.nameplate)
         if not self._calls.take(client.source, 1, now):
-            self._tell(client, Denied(request=message.request, reason=Refusal.TOO_MANY))
+            self._deny(client, message.request, Refusal.TOO_MANY)
             return
         if session is None or session.host is None:
-            self._tell(client, Denied(request=message.request, reason=Refusal.NO_SUCH_CODE))
+            self._deny(client, message.request, Refusal.NO_SUCH_CODE)
             return
         if self._is_full(session.host, client.source):
-            self._tell(client, Denied(request=message.request, reason=Refusal.FULL))
+            self._deny(client, message.request, Refusal.FULL)
             return
         slot = self._seat_guest(client, session)
         self._exchanges += 1
@@ -234,12 +242,18 @@ class Switchboard:
         if exchange is None:  # The other side hung up while this was on its way.
             return
         other = exchange.other(client)
-        full = other.line.waiting >= self._limits.waiting_messages
-        if full or other.line.waiting_bytes >= self._limits.waiting_bytes:
-            self.overflows += 1
-            self._end_exchange(exchange, tell=(client, other))
-        else:
+        full = self._where_full(other)
+        if full is None:
             self._tell(other, message)
+        else:
+            self.overflows[full] += 1
+            self._end_exchange(exchange, tell=(client, other))
+
+    def _where_full(self, client: Client) -> str | None:
+        line = client.line
+        if line.waiting >= self._limits.waiting_messages or line.waiting_bytes >= self._limits.waiting_bytes:
+            return "line"
+        return "all lines together" if self.waiting_bytes >= self._limits.waiting_bytes_in_all else None
 
     def _end_exchange(self, exchange: Exchange, *, tell: tuple[Client, ...]) -> None:
         del exchange.host.exchanges[exchange.number]

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable, Sequence
+from enum import Enum, auto
 from typing import cast
 
 from kafila.network.rendezvous_server.sources import source_of, unmapped
@@ -21,6 +22,17 @@ log = logging.getLogger(__name__)
 _MAX_DATAGRAM_BYTES = 2048
 _BATCH = 64
 """Datagrams read before the event loop's other work gets its turn."""
+
+
+class Taken(Enum):
+    """What a frame that came over a connection was."""
+
+    SEAT = auto()
+    """It took a seat there, or kept it."""
+    FRAME = auto()
+    """It was for another seat."""
+    JUNK = auto()
+    """No seat has sent it."""
 
 
 class Datagrams:
@@ -72,13 +84,14 @@ class Datagrams:
         """The connection is gone; what is sent there from now on is lost."""
         del self._streams[number]
 
-    def take_frame(self, data: bytes, number: int, peer: Address) -> bool:
-        """A frame that came over a connection; whether it took or kept a seat there."""
+    def take_frame(self, data: bytes, number: int, peer: Address) -> Taken:
+        """Deal with a frame that came over a connection."""
+        junk = self.relay.junk
         forward = self.relay.receive(data, Route(number, peer), self._now())
         if forward is None:
-            return False
+            return Taken.FRAME if self.relay.junk == junk else Taken.JUNK
         self._send(forward.data, forward.route.socket, forward.route.address)
-        return forward.data[0] == SEATED
+        return Taken.SEAT if forward.data[0] == SEATED else Taken.FRAME
 
     def _read(self, number: int) -> None:
         reader = self._sockets[number]

@@ -10,6 +10,8 @@ from aiohttp import web
 
 from kafila.domain.errors import UserError
 from kafila.network.rendezvous_server.datagrams import Datagrams
+from kafila.network.rendezvous_server.doors import Doors
+from kafila.network.rendezvous_server.files import allow_files
 from kafila.network.rendezvous_server.metrics import CONTENT_TYPE, Health, write_metrics
 from kafila.network.rendezvous_server.signalling import Signalling
 from kafila.network.rendezvous_server.sockets import Sockets, bind_sockets
@@ -28,8 +30,12 @@ from kafila.protocol.rendezvous_switchboard import SeatGiven, SeatTaken
 log = logging.getLogger(__name__)
 
 _TICK_S = 1.0
-_IDLE_HTTP_S = 15.0
 _SHUT_DOWN_WITHIN_S = 1.0
+_SPARE_FILES = 128
+"""For everything that is no connection."""
+_MAX_HEAD_LINE_BYTES = 4096
+_MAX_HEAD_LINES = 48
+"""A request has no use for more; every connection may make us keep so much of it."""
 
 
 class RendezvousServer:
@@ -54,9 +60,13 @@ class RendezvousServer:
         self._runner = web.AppRunner(
             self._signalling.application,
             access_log=None,
-            keepalive_timeout=_IDLE_HTTP_S,
             shutdown_timeout=_SHUT_DOWN_WITHIN_S,
+            max_line_size=_MAX_HEAD_LINE_BYTES,
+            max_field_size=_MAX_HEAD_LINE_BYTES,
+            max_headers=_MAX_HEAD_LINES,
         )
+        self._files = allow_files(limits.tcp_connections + _SPARE_FILES)
+        self._doors = Doors(limits, most=max(1, self._files - _SPARE_FILES), behind=self._behind_doors)
         self._ticking: asyncio.TimerHandle | None = None
 
     @classmethod
@@ -101,10 +111,15 @@ class RendezvousServer:
             relayed_bytes=relay.forwarded_bytes,
             relay_drops=dict(relay.dropped),
             relay_connections=self._streams.connections,
+            connections_dropped=self._connections_dropped(),
             relay_frames_lost=self._streams.lost_frames,
             stun_answers=self._datagrams.stun_answers,
             unsent_datagrams=self._datagrams.unsent,
         )
+
+    def _connections_dropped(self) -> dict[str, int]:
+        dropped = dict(self._doors.turned_away + self._streams.turned_away)
+        return dropped | {"took nothing": self._signalling.stuck} if self._signalling.stuck else dropped
 
     async def _tell_metrics(self, _request: web.Request) -> web.Response:
         return web.Response(text=write_metrics(self.health()), headers={"Content-Type": CONTENT_TYPE})
@@ -115,16 +130,18 @@ class RendezvousServer:
             self._ticking.cancel()
             self._ticking = None
         self._datagrams.stop(self._loop)
+        self._doors.shut()
         self._signalling.close_all()
-        await self._streams.close_all()
+        self._streams.close_all()
         await self._runner.cleanup()
+        await self._doors.close()
         self._sockets.close()
 
     async def _start(self) -> None:
         try:
             await self._runner.setup()
             for each in self._sockets.tcp.values():
-                await web.SockSite(self._runner, each).start()
+                self._doors.listen(each)
         except BaseException:
             await self._runner.cleanup()
             self._sockets.close()
@@ -132,6 +149,12 @@ class RendezvousServer:
         self._datagrams.start(self._loop)
         self._ticking = self._loop.call_later(_TICK_S, self._tick)
         log.info("the rendezvous listens on port %s", [each.port for each in self.addresses])
+
+    def _behind_doors(self) -> asyncio.Protocol:
+        if (server := self._runner.server) is None:
+            message = "the runner is set up before anything is accepted"
+            raise RuntimeError(message)
+        return server()
 
     def _tick(self) -> None:
         now = self._loop.time()

@@ -12,7 +12,8 @@ from kafila.protocol.links import Address
 
 _ATTEMPTS = 32
 _UDP_BUFFER_BYTES = 4 << 20
-_BACKLOG = 256
+_BACKLOG = 1024
+"""Everybody comes back at once after a restart."""
 _WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 - recognised, not bound
 
 
