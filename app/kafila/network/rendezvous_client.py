@@ -98,11 +98,12 @@ class Exchange:
 class RendezvousClient:
     """One line to one rendezvous. A client either hosts one session or calls others."""
 
-    def __init__(self, address: Address, on_event: Callable[[SignallingEvent], None]) -> None:
+    def __init__(self, address: Address, on_event: Callable[[SignallingEvent], None], source: str | None) -> None:
         """Use `connect`."""
         self.address = address
         self._loop = asyncio.get_running_loop()
         self._on_event = on_event
+        self._source = None if source is None else (source, 0)
         self._machine = RendezvousClientMachine()
         self._welcomed: asyncio.Future[None] = self._loop.create_future()
         self._answers: dict[int, asyncio.Future[_Answer]] = {}
@@ -122,12 +123,14 @@ class RendezvousClient:
         *,
         tasks: asyncio.TaskGroup,
         on_event: Callable[[SignallingEvent], None] = lambda _: None,
+        source: str | None = None,
     ) -> Self:
         """Connect, and keep connected by a task in the group until `close`.
 
+        `source` is the address to connect from, where it matters which of this computer's it is.
         Raises UserError where the rendezvous cannot be reached now or does not want us.
         """
-        client = cls(address, on_event)
+        client = cls(address, on_event, source)
         client._running = tasks.create_task(client._run())
         try:
             async with asyncio.timeout(_WELCOME_WITHIN_S):
@@ -272,7 +275,8 @@ class RendezvousClient:
         return exchange
 
     async def _run(self) -> None:
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as session:
+        connector = aiohttp.TCPConnector(local_addr=self._source)
+        async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None)) as session:
             while not self._is_closing:
                 try:
                     async with asyncio.timeout(_DIAL_WITHIN_S):
