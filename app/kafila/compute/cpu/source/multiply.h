@@ -113,6 +113,132 @@ static void unpack_whole(const kc_matrix *m, int64_t row, int64_t column, int64_
     else unpack_factors(m->scales, s.group, blocks, s.shift, factors, KC_BFLOAT16);
 }
 
+/* Up to so many rows of input it is quicker without a tile. */
+enum { MOST_FEW = 8 };
+
+/* Scales or biases of some rows of weights as float32: where they lie, if they are stored so. */
+KC_INLINE void float_rows(const kc_matrix *stored, const int64_t *rows, int64_t first, int64_t count, float *scratch,
+                          const float **found) {
+    for (int r = 0; r < WHOLE_WEIGHTS; r++) {
+        found[r] = (const float *)stored->weight + rows[r] * stored->columns + first;
+        if (stored->element == KC_FLOAT32) continue;
+        found[r] = scratch + r * KC_BLOCK;
+        unpack(stored, rows[r], first, count, scratch + r * KC_BLOCK);
+    }
+}
+
+/* Biases times the sums over the groups, for few rows of input. */
+KC_INLINE void collect_few_biases(const float *const *w, const float *x, int64_t x_stride, int64_t groups, vf *sums,
+                                  const int inputs) {
+    for (int64_t k = 0; k < groups; k += LANES) {
+        for (int n = 0; n < WHOLE_WEIGHTS; n++) {
+            const vf bias = groups - k < LANES ? v_part(w[n] + k, groups - k) : v_load(w[n] + k);
+            for (int m = 0; m < inputs; m++) {
+                vf *sum = &sums[m * WHOLE_WEIGHTS + n];
+                *sum = v_fma(v_load(x + m * x_stride + k), bias, *sum);
+            }
+        }
+    }
+}
+
+/* The same as collect_whole, from the stored values themselves: with few rows of input, a tile would be written for
+ * little. */
+KC_INLINE void collect_few(const uint8_t *const *w, const float *const *scales, const int64_t group, const float *x,
+                           const float *spans, int64_t x_stride, int64_t columns, vf *sums, const int inputs,
+                           const int bits) {
+    for (int64_t i = 0; i < columns; i += NIBBLES) {
+        vw input[inputs][WHOLE_VECTORS];
+        for (int m = 0; m < inputs; m++) {
+            const int16_t *numbers = (const int16_t *)(x + m * x_stride) + i;
+            for (int v = 0; v < WHOLE_VECTORS; v++) input[m][v] = w_load(numbers + v * WHOLE_LANES);
+        }
+        for (int n = 0; n < WHOLE_WEIGHTS; n++) {
+            vw row[WHOLE_VECTORS];
+            if (bits == 4) w_nibbles(w[n] + i / 2, row);
+            else w_bytes(w[n] + i, row);
+            const float *scale = scales[n] + i / group;
+            const vf factor = group == SPAN ? nibble_halves(0, scale[0], scale[1]) : v_all(scale[0]);
+            for (int m = 0; m < inputs; m++) {
+                vf *sum = &sums[m * WHOLE_WEIGHTS + n];
+                const vf both = v_mul(factor, v_load(spans + m * x_stride + i / NIBBLES * LANES));
+                *sum = v_fma(w_products(input[m], row), both, *sum);
+            }
+        }
+    }
+}
+
+/* Some rows of weights with few rows of input; what is past the last row is computed like that, and dropped. */
+KC_INLINE void multiply_few(const kc_product *p, int64_t input, int64_t first, int64_t last, float *scratch, vf *sums, const int inputs,
+                            const int bits, const int group) {
+    const kc_matrix *matrix = p->matrix;
+    const int64_t groups = matrix->columns / group;
+    const kc_matrix scales = {.weight = matrix->scales, .columns = groups, .element = matrix->element};
+    const kc_matrix biases = {.weight = matrix->biases, .columns = groups, .element = matrix->element};
+    const float *found[WHOLE_WEIGHTS], *x = p->input + input * p->stride;
+    int64_t rows[WHOLE_WEIGHTS];
+    vf sum[inputs * WHOLE_WEIGHTS];
+    for (int r = 0; r < WHOLE_WEIGHTS; r++) rows[r] = first + r < last ? first + r : last;
+    for (int i = 0; i < inputs * WHOLE_WEIGHTS; i++) sum[i] = v_all(0);
+    for (int64_t k = 0; k < groups; k += KC_BLOCK) {
+        const int64_t count = groups - k < KC_BLOCK ? groups - k : KC_BLOCK;
+        float_rows(&biases, rows, k, count, scratch, found);
+        collect_few_biases(found, x + sums_at(matrix) + k, p->stride, count, sum, inputs);
+    }
+    for (int64_t k = 0; k < groups; k += KC_BLOCK) {
+        const int64_t count = groups - k < KC_BLOCK ? groups - k : KC_BLOCK, column = k * group;
+        const uint8_t *values[WHOLE_WEIGHTS];
+        for (int r = 0; r < WHOLE_WEIGHTS; r++) {
+            values[r] = (const uint8_t *)matrix->weight + (rows[r] * matrix->columns + column) * bits / 8;
+        }
+        float_rows(&scales, rows, k, count, scratch, found);
+        collect_few(values, found, group, x + column / 2, x + factors_at(matrix) + column / NIBBLES * LANES, p->stride,
+                    count * group, sum, inputs, bits);
+    }
+    for (int m = 0; m < inputs; m++) {
+        for (int n = 0; n < WHOLE_WEIGHTS; n++) sums[m * KC_TILE + n] = sum[m * WHOLE_WEIGHTS + n];
+    }
+}
+
+static void multiply_few_rows(const kc_product *p, int64_t m, int64_t inputs, int64_t n, int64_t rows, float *scratch,
+                              vf *sums) {
+    const kc_matrix *matrix = p->matrix;
+    const int64_t first = p->which * matrix->rows + n, last = first + rows - 1;
+    for (int64_t r = 0; r < rows; r += WHOLE_WEIGHTS) {
+#define FEW_OF(inputs, bits, group) multiply_few(p, m, first + r, last, scratch, sums + r, inputs, bits, group)
+#define FEW(inputs)                                                                                                     \
+    case inputs:                                                                                                        \
+        if (matrix->bits == 4) {                                                                                        \
+            if (matrix->group == 32) FEW_OF(inputs, 4, 32);                                                             \
+            else if (matrix->group == 64) FEW_OF(inputs, 4, 64);                                                        \
+            else FEW_OF(inputs, 4, 128);                                                                                \
+        } else {                                                                                                        \
+            if (matrix->group == 32) FEW_OF(inputs, 8, 32);                                                             \
+            else if (matrix->group == 64) FEW_OF(inputs, 8, 64);                                                        \
+            else FEW_OF(inputs, 8, 128);                                                                                \
+        }                                                                                                               \
+        break
+        switch (inputs) {
+            FEW(1);
+            FEW(2);
+#if LANES == 16
+            FEW(3);
+            FEW(4);
+#endif
+        default: break;
+        }
+#undef FEW
+#undef FEW_OF
+    }
+}
+
+static void multiply_few_tile(const kc_product *p, int64_t m, int64_t inputs, int64_t n, int64_t rows, float *scratch,
+                              vf *sums) {
+    for (int64_t i = 0; i < inputs; i += WHOLE_INPUTS) {
+        const int64_t few = inputs - i < WHOLE_INPUTS ? inputs - i : WHOLE_INPUTS;
+        multiply_few_rows(p, m + i, few, n, rows, scratch, sums + i * KC_TILE);
+    }
+}
+
 /* One tile: first the groups' biases times the sums over the groups, then the whole numbers. */
 static void multiply_whole_tile(const kc_product *p, int64_t m, int64_t inputs, int64_t n, int64_t rows, float *scratch,
                                 vf *sums) {
@@ -180,7 +306,8 @@ static void multiply(const kc_product *p, int64_t first, int64_t end, float *scr
         for (int64_t n = first; n < end; n += KC_TILE) {
             const int64_t rows = end - n < KC_TILE ? end - n : KC_TILE;
 #ifdef WHOLE
-            if (is_whole(p->matrix)) multiply_whole_tile(p, m, inputs, n, rows, scratch, sums);
+            if (is_whole(p->matrix) && inputs <= MOST_FEW) multiply_few_tile(p, m, inputs, n, rows, scratch, sums);
+            else if (is_whole(p->matrix)) multiply_whole_tile(p, m, inputs, n, rows, scratch, sums);
             else
 #endif
                 multiply_tile(p, m, inputs, n, rows, scratch, sums);
