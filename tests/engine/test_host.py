@@ -16,10 +16,11 @@ from kafila.domain.commands import (
     PlanAnew,
     Remove,
     StartRing,
+    TryDemo,
 )
 from kafila.domain.errors import Problem
 from kafila.domain.ids import ConversationId, MemberId
-from kafila.domain.plan import PathKind, Plan, Refusal
+from kafila.domain.plan import Objective, PathKind, Plan, Refusal
 from kafila.domain.snapshot import Ended, Forming, Idle, Serving, WaitingRoom
 from kafila.engine.events import (
     AnswerGuest,
@@ -94,6 +95,21 @@ def test_a_session_opens_with_a_code_and_a_plan_for_the_host_alone() -> None:
     assert (room.code, room.group) == ("47-a-b-c-d", "Friends")
     assert isinstance(room.plan, Plan)
     assert room.plan.head == HOST
+
+
+def test_the_demo_starts_by_itself_with_alike_shares_for_its_engines() -> None:
+    play = Play()
+    play.open_by(TryDemo(members=3))
+    room = play.see().session
+    assert isinstance(room, WaitingRoom)
+    assert room.starts_at == 3
+    assert play.arrive(1)
+    play.arrive(2)
+    session = play.see().session
+    assert isinstance(session, Forming)
+    assert session.plan.objective is Objective.BALANCED
+    counts = [share.end - share.first for share in session.plan.shares]
+    assert max(counts) - min(counts) <= 1
 
 
 def test_a_session_that_cannot_be_opened_says_why() -> None:

@@ -11,7 +11,7 @@ from helpers import snapshots
 from kafila.domain.commands import Admit, Command, Decline, LeaveSession, NewCode, Remove, StartRing, TrustKnown
 from kafila.domain.errors import Problem
 from kafila.domain.plan import Refusal
-from kafila.domain.snapshot import Forming, FormStep, JoinStep
+from kafila.domain.snapshot import Forming, FormStep, JoinStep, Reach
 from kafila.gui.bridge import EngineStopped
 from kafila.gui.pages.ended import EndedPage, EngineStoppedPage
 from kafila.gui.pages.forming import FormingPage
@@ -286,3 +286,12 @@ def test_a_stopped_engine_can_be_reported(theme: Theme, sent: list[Command], sho
     report = QGuiApplication.clipboard().text()
     assert "exit code: -6" in report
     assert "the compute library gave up" in report
+
+
+def test_where_the_others_come_by_themselves_nobody_is_asked_to_send_the_code(room: WaitingRoomPage) -> None:
+    room.show_snapshot(snapshots.waiting_room(starts_at=3, reach=Reach.THIS_COMPUTER, newcomers=()))
+    assert room.code_card.code.isVisible()
+    for for_people in (room.code_card.copy_code, room.code_card.copy_link, room.code_card.new_code, room.trust):
+        assert not for_people.isVisible()
+    assert not room.start.isVisible()
+    assert "by itself" in room.summary.words()

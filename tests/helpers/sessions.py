@@ -109,7 +109,11 @@ class Play:
 
     def open(self, *, admission: Admission = Admission.ASK, start_at: int | None = None) -> None:
         """A session of the host alone, measured, with a code."""
-        self.give(HostSession(model="demo", group="Friends", admission=admission, start_at=start_at))
+        self.open_by(HostSession(model="demo", group="Friends", admission=admission, start_at=start_at))
+
+    def open_by(self, command: Command) -> None:
+        """The session that a command opens."""
+        self.give(command)
         self(
             Opened(
                 session=SessionId("5e" * 16),

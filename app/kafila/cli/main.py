@@ -15,6 +15,7 @@ from pathlib import Path
 from kafila import __version__
 from kafila.cli import bench, doctor, plan
 from kafila.domain.errors import UserError
+from kafila.domain.plan import Objective
 from kafila.engine.faults import first_cause
 
 Run = Callable[[argparse.Namespace], int]
@@ -145,6 +146,12 @@ def _parser() -> argparse.ArgumentParser:
     host.add_argument("--model", required=True, help="“demo”, or a folder in mlx-lm’s format")
     host.add_argument("--members", type=_count, required=True, metavar="N", help="start with so many, you included")
     host.add_argument("--admit", choices=["ask", "all"], default="ask", help="who decides over newcomers (ask)")
+    host.add_argument(
+        "--objective",
+        choices=[*Objective],
+        default=Objective.FASTEST,
+        help="fastest: most words a second for the people at once; balanced: the shortest slowest part (fastest)",
+    )
     host.add_argument("--context", type=_count, default=4096, metavar="T", help="tokens a conversation may have (4096)")
     host.add_argument("--concurrency", type=_count, default=1, metavar="C", help="conversations at once (1)")
     _add_network(host)

@@ -23,7 +23,7 @@ from kafila.domain.commands import (
 )
 from kafila.domain.errors import Problem, UserError
 from kafila.domain.ids import ConversationId
-from kafila.domain.plan import Refusal
+from kafila.domain.plan import Objective, Refusal
 from kafila.domain.snapshot import Ended, Idle, Serving, Snapshot, WaitingRoom
 from kafila.domain.wire import Output
 from kafila.engine.engine import Engine
@@ -198,6 +198,7 @@ async def _host(arguments: argparse.Namespace, terminal: Terminal, reporter: Rep
             model=arguments.model,
             context=arguments.context,
             concurrency=arguments.concurrency,
+            objective=Objective(arguments.objective),
             admission=Admission(arguments.admit),
             start_at=arguments.members,
             rendezvous=arguments.rendezvous,

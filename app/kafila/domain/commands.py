@@ -5,6 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from kafila.domain.ids import ConversationId, MemberId
+from kafila.domain.plan import Objective
 
 
 class Admission(StrEnum):
@@ -22,6 +23,7 @@ class HostSession(msgspec.Struct, frozen=True, kw_only=True, tag="host"):
     group: str = ""
     context: int = 4096
     concurrency: int = 1
+    objective: Objective = Objective.FASTEST
     admission: Admission = Admission.ASK
     start_at: int | None = None
     """Start by itself once this many members (the host counted) are in and measured."""

@@ -99,6 +99,8 @@ class WaitingRoom(msgspec.Struct, frozen=True, kw_only=True, tag="waiting-room")
     members: tuple[Member, ...]
     newcomers: tuple[Newcomer, ...]
     plan: Plan | Refusal | None
+    starts_at: int | None = None
+    """Starts by itself once this many members are in; None: when the host says so."""
     problem: Problem | None = None
 
 

@@ -108,6 +108,7 @@ def _question(hosting: Hosting) -> Question | None:
         candidates,
         context=hosting.context,
         concurrency=hosting.concurrency,
+        objective=hosting.objective,
         pair_rtts={
             frozenset((hosting.me, seat.member)): seat.rtt_ms for seat in hosting.seats if seat.rtt_ms is not None
         },

@@ -10,7 +10,7 @@ from kafila.domain.commands import (
 from kafila.domain.errors import Problem
 from kafila.domain.ids import MemberId, SessionId
 from kafila.domain.model import ModelSpec
-from kafila.domain.plan import PathKind, Plan, Refusal
+from kafila.domain.plan import Objective, PathKind, Plan, Refusal
 from kafila.domain.snapshot import FormStep, Pace, Reach
 from kafila.engine.events import (
     Effect,
@@ -105,6 +105,7 @@ class Hosting:
     opened: Opened
     context: int
     concurrency: int
+    objective: Objective
     admission: Admission
     start_at: int | None
     companions: int

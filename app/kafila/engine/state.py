@@ -24,6 +24,7 @@ from kafila.domain.commands import (
     TryDemo,
 )
 from kafila.domain.errors import Problem
+from kafila.domain.plan import Objective
 from kafila.domain.snapshot import (
     Ended,
     Forming,
@@ -199,6 +200,8 @@ def _idle(state: State, event: Event) -> Stepped:
             command = HostSession(
                 model="demo",
                 group="Try it here",
+                # All members are this one computer, so that its engines have alike shares.
+                objective=Objective.BALANCED,
                 admission=Admission.ALL,
                 start_at=members,
             )
@@ -254,6 +257,7 @@ def _opened(state: State, opening: Opening, opened: Opened) -> Stepped:
         opened=opened,
         context=min(command.context, opened.spec.max_context),
         concurrency=command.concurrency,
+        objective=command.objective,
         admission=command.admission,
         start_at=command.start_at,
         companions=opening.companions,

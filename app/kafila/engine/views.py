@@ -112,6 +112,7 @@ def _waiting_room(hosting: Hosting) -> WaitingRoom:
         link=invitation.link if invitation else None,
         reach=hosting.reach,
         trust_known=hosting.trust_known,
+        starts_at=hosting.start_at,
         members=tuple(
             Member(
                 member=seat.member,

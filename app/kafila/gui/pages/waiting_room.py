@@ -142,17 +142,22 @@ class CodeCard(Card):
         self._group, self._link = room.group, room.link or ""
         spoken = room.code is not None
         self.code.setVisible(spoken)
-        self.copy_code.setVisible(spoken)
         self.code.set_code(room.code or "")
         self.qr.set_link(self._link)
-        self.qr.setVisible(bool(self._link))
-        self.copy_link.setVisible(bool(self._link))
         self.copy_link.set_kind(Kind.PLAIN if spoken else Kind.PRIMARY)
-        self.lead.set_text(
-            self.tr("Send this code to the people you want here")
-            if spoken
-            else self.tr("Send the invitation to the people you want here. It carries the way to this computer.")
-        )
+        for_people = room.starts_at is None
+        self.copy_code.setVisible(spoken and for_people)
+        self.copy_link.setVisible(bool(self._link) and for_people)
+        self.qr.setVisible(bool(self._link) and for_people)
+        self.new_code.setVisible(for_people)
+        if not for_people:
+            self.lead.set_text(self.tr("Kafila starts more of itself on this computer; they join with this code"))
+        elif spoken:
+            self.lead.set_text(self.tr("Send this code to the people you want here"))
+        else:
+            self.lead.set_text(
+                self.tr("Send the invitation to the people you want here. It carries the way to this computer.")
+            )
 
     def invitation(self) -> str:
         """What is sent to people: one sentence and the link."""
@@ -232,9 +237,9 @@ class WaitingRoomPage(Page):
             self.code_card.show_room(room)
         else:
             self._show_waiting(room)
-        self.trust.setVisible(host)
+        self.trust.setVisible(host and room.starts_at is None)
         self.trust.setChecked(room.trust_known)
-        self._hint.setVisible(host)
+        self._hint.setVisible(host and room.starts_at is None)
         self.problem.setVisible(room.problem is not None)
         if room.problem is not None:
             self.problem.say_problem(room.problem)
@@ -291,11 +296,13 @@ class WaitingRoomPage(Page):
         count = len(room.members)
         measured = all(member.capability is not None for member in room.members)
         ready = isinstance(room.plan, Plan) and room.plan.figures.fits and measured
-        self.start.setVisible(room.is_host)
+        self.start.setVisible(room.is_host and room.starts_at is None)
         self.start.setEnabled(ready)
         self.start.set_words(self.tr("Start with %n computer(s)", "", count))
         self.leave.set_words(self.tr("End session") if room.is_host else self.tr("Leave"))
-        if not measured:
+        if room.starts_at is not None:
+            first = self.tr("Starts by itself, as soon as all are here and measured")
+        elif not measured:
             first = self.tr("A computer is being measured")
         elif ready:
             first = self.tr("Ready with %n computer(s)", "", count)
