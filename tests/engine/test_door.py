@@ -27,6 +27,7 @@ from kafila.protocol.control import Declined, Welcome
 from kafila.protocol.invitation import Invitation as InvitationText
 from kafila.protocol.invitation import make_code, parse_invitation
 from kafila.protocol.links import Address, Candidates, Peer, RelaySeat
+from kafila.protocol.outside import NoPort
 from kafila.protocol.pairing import Introduction, Offer
 from kafila.protocol.pake import JoinerExchange
 from kafila.protocol.rendezvous_session import SignallingEvent
@@ -91,7 +92,7 @@ class OneRendezvous:
     async def announce(self, nameplate: int, port: int) -> Announcement:
         raise AssertionError((nameplate, port))
 
-    async def open_port(self, port: int) -> OpenPort | None:
+    async def open_port(self, port: int) -> OpenPort | NoPort:
         raise AssertionError(port)
 
 

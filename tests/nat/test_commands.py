@@ -10,7 +10,7 @@ import pytest
 from nat.meeting import CLASSES, KAFILA, PORT, serving
 from natlab.lab import MIDDLE, SiteSpec, open_lab
 from natlab.namespaces import Computer
-from natlab.port_mapper import port_mapping
+from natlab.port_mapper import gateway_device, port_mapping
 from natlab.rules import Nat
 
 WITHIN_S = 60.0
@@ -52,21 +52,25 @@ async def test_the_doctor_tells_a_program_what_the_router_does(nat: Nat, tmp_pat
         assert said["public_address_seen"].startswith(f"{outside}:")
 
 
-@pytest.mark.parametrize("refuses", [False, True])
-async def test_the_doctor_asks_the_router_where_it_may(tmp_path: Path, *, refuses: bool) -> None:
+@pytest.mark.parametrize("way", ["pcp", "upnp", "none"])
+async def test_the_doctor_asks_the_router_where_it_may(tmp_path: Path, way: str) -> None:
     home = SiteSpec(name="home", nat=Nat.PORT_RESTRICTED)
     async with (
         open_lab(home) as lab,
         serving(lab.middle),
-        port_mapping(lab.routers("home")[0], refuses=refuses) as mapper,
+        port_mapping(lab.routers("home")[0], refuses=way != "pcp") as mapper,
+        gateway_device(lab.routers("home")[0]) as gateway,
     ):
         at = ("--rendezvous", f"{MIDDLE[0]}:{PORT}", "--json")
         environment = _environment(tmp_path, "home")
+        gateway.fault = 501 if way == "none" else None
         _, unasked = await _run(lab["home"], environment, "doctor", *at)
         _, asked = await _run(lab["home"], environment, "doctor", *at, "--ask-router")
-        assert mapper.open == {}
+        assert mapper.open == gateway.open == {}
+        assert bool(gateway.ports.leases_s) is (way == "upnp")
     assert json.loads(unasked)["port_mapping"] is None
-    assert json.loads(asked)["port_mapping"] is not refuses
+    assert json.loads(asked)["port_mapping"] is (way != "none")
+    assert json.loads(asked)["port_mapping_by"] == way
 
 
 async def test_the_doctor_says_that_nobody_answers(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from natlab.capture import capturing
 from natlab.internet import Line
 from natlab.lab import MIDDLE, Lab, SiteSpec
 from natlab.namespaces import Computer
-from natlab.port_mapper import port_mapping
+from natlab.port_mapper import gateway_device
 from natlab.rules import Nat
 
 pytestmark = [pytest.mark.mlx, pytest.mark.timeout(300)]
@@ -122,10 +122,10 @@ async def test_a_host_whose_router_opens_a_port_needs_no_rendezvous_service(
     homes: Homes, alone: Alone, tiny: Path
 ) -> None:
     with laid_out(Nat.PORT_RESTRICTED, Nat.SYMMETRIC) as lab:
-        async with port_mapping(lab.routers("0")[0]) as mapper:
+        async with gateway_device(lab.routers("0")[0]) as gateway:
             answer = finish(start_session(lab, homes, tiny, 2, "--open-port"))
             # The lease was taken back at the end.
-            assert mapper.open == {}
+            assert gateway.open == {}
     assert answer["token_ids"] == list(alone.answer(tiny, PROMPT, max_tokens=8).token_ids)
 
 

@@ -31,6 +31,7 @@ from kafila.network.port_mapping import PortLease
 from kafila.network.rendezvous_client import RendezvousClient
 from kafila.network.rendezvous_server import RendezvousServer
 from kafila.protocol.links import Address, LinkEvent
+from kafila.protocol.outside import NoPort
 from kafila.protocol.rendezvous_session import SignallingEvent
 from kafila.protocol.roster import sign_roster
 from kafila.protocol.words import WordList
@@ -144,7 +145,7 @@ class NetworkDoors:
         """Make a session known on this network."""
         return await Announcement.start(nameplate, port)
 
-    async def open_port(self, port: int) -> PortLease | None:
+    async def open_port(self, port: int) -> PortLease | NoPort:
         """Ask the router."""
         return await PortLease.ask(port)
 

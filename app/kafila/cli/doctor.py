@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from kafila.network.measure import NetworkReport
 
 NO_ANSWER = 1
-TRIED_PORT, TRIED_FOR_S = 47489, 60
-"""The port that the router is asked for on trial: none that Kafila listens on."""
 _NOT_LEARNED = "not learned"
 
 
@@ -67,15 +65,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _examine(asked: Sequence[Address], *, ask_router: bool) -> "NetworkReport":
     from kafila.network.measure import measure_network
-    from kafila.network.port_mapping import PortLease
+    from kafila.network.port_trial import try_port
 
-    report = await measure_network(asked)
-    if not ask_router:
+    async with asyncio.TaskGroup() as tasks:
+        measuring = tasks.create_task(measure_network(asked))
+        trying = tasks.create_task(try_port()) if ask_router else None
+    report = measuring.result()
+    if trying is None:
         return report
-    lease = await PortLease.ask(TRIED_PORT, lease_s=TRIED_FOR_S)
-    if lease is not None:
-        await lease.close()
-    return msgspec.structs.replace(report, port_mapping=lease is not None)
+    how = trying.result().how
+    return msgspec.structs.replace(report, port_mapping=how is not None, port_mapping_by=how or "none")
 
 
 def _address(text: str) -> Address:
@@ -98,6 +97,7 @@ def report_as_json(report: "NetworkReport") -> Map[str, object]:
         "ipv6": report.ipv6,
         "ipv6_address": report.ipv6_address,
         "port_mapping": report.port_mapping,
+        "port_mapping_by": report.port_mapping_by,
         "mtu_bytes": report.mtu_bytes,
         "rendezvous": None if report.rendezvous is None else str(report.rendezvous),
         "rendezvous_rtt_ms": report.rtt_ms,
@@ -119,7 +119,7 @@ def describe(report: "NetworkReport", *, was_asked: bool) -> list[str]:
         ("Lets in", _FILTERINGS[report.filtering]),
         ("Meets neighbours at its own public address", _say(report.hairpin, "yes", "no")),
         ("IPv6", _say_ipv6(report)),
-        ("Port opened by the router", _say(report.port_mapping, "yes", "no", otherwise="not asked for")),
+        ("Port opened by the router", _WAYS.get(report.port_mapping_by or "", "not asked for")),
         ("Largest packet", _NOT_LEARNED if report.mtu_bytes is None else f"{report.mtu_bytes} bytes"),
         ("Round trip to the rendezvous", _say_rtt(report)),
     )
@@ -166,11 +166,17 @@ _FILTERINGS = {
     Filtering.ADDRESS_AND_PORT_DEPENDENT: "exactly the ports that it wrote to",
     Filtering.UNKNOWN: _NOT_LEARNED,
 }
+_WAYS = {
+    "pcp": "yes, when asked by PCP",
+    "nat-pmp": "yes, when asked by NAT-PMP",
+    "upnp": "yes, when asked by UPnP",
+    "none": "no",
+}
 
 
-def _say(value: object, yes: str, no: str, *, otherwise: str = _NOT_LEARNED) -> str:
+def _say(value: object, yes: str, no: str) -> str:
     if value is None:
-        return otherwise
+        return _NOT_LEARNED
     return yes if value else no
 
 

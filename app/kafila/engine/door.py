@@ -23,6 +23,7 @@ from kafila.protocol.door import Closed, Door
 from kafila.protocol.invitation import Code
 from kafila.protocol.invitation import Invitation as InvitationText
 from kafila.protocol.links import Address, Candidates
+from kafila.protocol.outside import NoPort
 from kafila.protocol.pairing import (
     GoOn,
     Introduction,
@@ -112,11 +113,12 @@ class HostDoor:
         return here
 
     async def _ask_router(self, port: int) -> None:
-        self._port = await self._doors.open_port(port)
-        if self._port is None:
-            log.warning("the router opened no port: people on this network can join, nobody else")
+        opened = await self._doors.open_port(port)
+        if isinstance(opened, NoPort):
+            log.warning("the router opened no port (%s): people on this network can join, nobody else", opened.value)
         else:
-            self._reachable = (*self._reachable, self._port.outside)
+            self._port = opened
+            self._reachable = (*self._reachable, opened.outside)
 
     async def close(self) -> None:
         """Leave the rendezvous, and end the one that runs here."""

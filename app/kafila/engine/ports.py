@@ -12,6 +12,7 @@ from kafila.domain.plan import PathKind
 from kafila.domain.snapshot import ModelCard
 from kafila.protocol.frames import ActivationFrame, RefusalFrame
 from kafila.protocol.links import Address, Candidates, Channel, LinkEvent, Peer, RelaySeat
+from kafila.protocol.outside import NoPort
 from kafila.protocol.rendezvous_session import HostSeat, SignallingEvent
 from kafila.protocol.words import WordList
 
@@ -205,8 +206,8 @@ class Doors(Protocol):
         """Make a session known on this network, where it can carry that."""
         ...
 
-    async def open_port(self, port: int) -> OpenPort | None:
-        """Ask the router to open a port for as long as it is needed; None: it does not."""
+    async def open_port(self, port: int) -> OpenPort | NoPort:
+        """Ask the router to open a port for as long as it is needed; else why it does not."""
         ...
 
 
