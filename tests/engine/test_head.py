@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 import pytest
 
 from helpers.toy_stage import EPOCH, TILING, ToyStage, expected
-from kafila.domain.chat import AnswerDone, AnswerFailed, AnswerQueued, AnswerText, ChatEvent
+from kafila.domain.chat import AnswerDone, AnswerQueued, AnswerText
 from kafila.domain.commands import Ask, ChatMessage, StopAnswer
 from kafila.domain.ids import ConversationId, MemberId, RequestId
 from kafila.domain.plan import PathKind
 from kafila.engine.head import KEPT_SEQUENCES, MAX_WAITING, Head
 from kafila.engine.meters import StageMeter
 from kafila.engine.ring import PREFILL_ROWS, Circuit, run_stage
+from kafila.protocol.control import AnswerBroke, AnswerEvent
 from kafila.protocol.frames import Refused
 from kafila.protocol.links import Channel
 
@@ -51,7 +52,7 @@ class Ring:
     stages: list[ToyStage]
     wires: list[Wire]
     tasks: asyncio.TaskGroup
-    said: list[ChatEvent] = field(default_factory=list[ChatEvent])
+    said: list[AnswerEvent] = field(default_factory=list[AnswerEvent])
 
     async def ask(self, answer: int, *texts: str, tokens: int = 6, talk: ConversationId = TALK) -> str:
         """Ask and wait; the text of the answer."""
@@ -93,7 +94,7 @@ async def ring(members: int = 3, *, concurrency: int = 1, context: int = 2000) -
     wires = [Wire() for _ in range(members)]
     links = (wires[0], wires[-1]) if members > 1 else None
     circuit = Circuit(stages[0], epoch=EPOCH, tiling=TILING, meter=StageMeter(), links=links)
-    said: list[ChatEvent] = []
+    said: list[AnswerEvent] = []
     head = Head(
         stages[0],
         circuit,
@@ -164,7 +165,7 @@ async def test_a_ring_that_refuses_even_the_start_is_told_and_does_not_hang() ->
     async with ring() as r:
         r.stages[1].refuse_next += [Refused.OTHER_PLAN] * 2
         await r.ask(1, "Hello")
-        assert [type(event) for event in r.said] == [AnswerFailed]
+        assert [type(event) for event in r.said] == [AnswerBroke]
 
 
 async def test_two_conversations_do_not_meet() -> None:
@@ -218,13 +219,13 @@ async def test_too_many_questions_are_turned_away() -> None:
         for answer in range(MAX_WAITING + 2):
             r.tasks.create_task(r.head.answer(ME, question(answer, "Hello", talk=ConversationId(str(answer)))))
         await asyncio.sleep(0.01)
-        assert sum(isinstance(event, AnswerFailed) for event in r.said) == 1
+        assert sum(isinstance(event, AnswerBroke) for event in r.said) == 1
 
 
 async def test_a_conversation_that_has_become_too_long_says_so() -> None:
     async with ring(context=10) as r:
         await r.ask(1, "far too long a question")
-        assert isinstance(r.said[-1], AnswerFailed)
+        assert isinstance(r.said[-1], AnswerBroke)
         await r.ask(2, "12345678", tokens=50)
         assert r.done(2).finish == "length"
         assert len(r.done(2).stats.token_ids) == 2

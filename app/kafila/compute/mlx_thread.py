@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from kafila.domain.errors import UserError
+from kafila.domain.errors import Reason, UserError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -69,6 +69,7 @@ def _start(kernels: Path) -> None:
         raise UserError(
             title="This computer cannot run models",
             advice="MLX does not start. Run “packaging/dev setup” again, which picks what fits.",
+            reason=Reason.MACHINE,
         ) from error
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mlx_lm.utils import load_tokenizer
 
 from kafila.domain.commands import ChatMessage
-from kafila.domain.errors import UserError
+from kafila.domain.errors import Reason, UserError
 from kafila.domain.ids import RequestId
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class TextSide:
             raise UserError(
                 title=f"The tokenizer of “{name}” cannot be loaded",
                 advice="Fetch the model again, or pick another one.",
+                reason=Reason.MODEL,
             ) from error
         self._answers: dict[RequestId, StreamingDetokenizer] = {}
 
@@ -39,6 +40,7 @@ class TextSide:
             raise UserError(
                 title="This model was not made to chat",
                 advice="Pick one whose name says “instruct” or “chat”.",
+                reason=Reason.NOT_A_CHAT,
             )
         turns = [{"role": message.role, "content": message.text} for message in messages]
         try:
@@ -47,6 +49,7 @@ class TextSide:
             raise UserError(
                 title="This model does not take such a conversation",
                 advice="Begin with a question of yours, without instructions before it.",
+                reason=Reason.ODD_CONVERSATION,
             ) from error
         return tuple(ids)
 

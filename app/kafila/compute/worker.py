@@ -16,7 +16,7 @@ from kafila.compute.caches import CacheShelf, Refusal, room_for
 from kafila.compute.loading import Progress, load_stage
 from kafila.compute.part import Part, Sampled
 from kafila.compute.text import TextSide
-from kafila.domain.errors import PeerError, UserError
+from kafila.domain.errors import PeerError, Reason, UserError
 from kafila.domain.ids import RequestId
 from kafila.domain.model import ModelSpec
 from kafila.protocol.frames import ActivationFrame, RefusalFrame, Refused
@@ -79,6 +79,7 @@ class Worker:
             raise UserError(
                 title="This conversation has become too long",
                 advice="Begin a new one, or ask again with less text.",
+                reason=Reason.TOO_LONG,
             )
         hidden = self._stage.embed(mx.array([list(ids)], mx.int32), position)
         frame = ActivationFrame(

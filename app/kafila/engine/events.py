@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from kafila.domain.capability import Capability, Machine
 from kafila.domain.chat import ChatEvent
 from kafila.domain.commands import Ask, Command, HostSession, JoinSession, StopAnswer
-from kafila.domain.errors import Problem
+from kafila.domain.errors import Problem, Reason
 from kafila.domain.ids import MemberId, SessionId
 from kafila.domain.model import ModelSpec
 from kafila.domain.snapshot import FormStep, JoinStep, Pace, Reach
-from kafila.protocol.control import Declined, Form, Message, Welcome
+from kafila.protocol.control import AnswerEvent, Declined, Form, Message, Welcome
 from kafila.protocol.links import Candidates, LinkEvent, Peer
 from kafila.protocol.roster import Roster
 
@@ -156,7 +156,7 @@ class StageFailed:
     """This computer cannot hold or run its blocks."""
 
     epoch: int
-    problem: Problem
+    reason: Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +190,7 @@ class Answered:
     """As the head: more of an answer that `asker` waits for."""
 
     asker: MemberId
-    event: ChatEvent
+    event: AnswerEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,19 +8,18 @@ from dataclasses import dataclass
 
 from kafila.domain.chat import (
     AnswerDone,
-    AnswerFailed,
     AnswerQueued,
     AnswerStats,
     AnswerText,
-    ChatEvent,
 )
 from kafila.domain.commands import Ask, StopAnswer
-from kafila.domain.errors import Problem, UserError
+from kafila.domain.errors import Reason, UserError
 from kafila.domain.ids import ConversationId, MemberId, RequestId
 from kafila.domain.snapshot import Pace
 from kafila.engine.meters import Circuits, HeadMeter
 from kafila.engine.ports import Sampled, Stage
 from kafila.engine.ring import CachedSequence, Circuit, RingRefusedError, StoppedError
+from kafila.protocol.control import AnswerBroke, AnswerEvent
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +30,7 @@ KEPT_SEQUENCES = 32
 """Conversations whose caches the head counts on; stages keep as many as they have room for."""
 
 AnswerKey = tuple[MemberId, ConversationId, int]
-Say = Callable[[MemberId, ChatEvent], None]
+Say = Callable[[MemberId, AnswerEvent], None]
 
 
 @dataclass(slots=True)
@@ -102,23 +101,24 @@ class Head:
         if key in self._running:
             return
         if sum(running.writing is None for running in self._running.values()) >= MAX_WAITING:
-            self._fail(asker, ask, _TOO_MANY)
+            self._fail(asker, ask, Reason.TOO_MANY)
             return
         running = _Running(asker, ask, asyncio.get_running_loop().time())
         self._running[key] = running
         try:
             await self._take_turn(running)
         except UserError as error:
-            self._fail(asker, ask, error.problem)
+            log.info("no answer: %s", error.problem.title)
+            self._fail(asker, ask, Reason.NOT_ANSWERED if error.reason is Reason.FAILED else error.reason)
         except asyncio.CancelledError:
             if not running.stopped:
-                self._fail(asker, ask, _DIVIDED_ANEW)
+                self._fail(asker, ask, Reason.DIVIDED_ANEW)
             raise
         except StoppedError:
             log.info("an answer was stopped on its way")
         except RingRefusedError:
             log.warning("the ring refused a sequence from its start")
-            self._fail(asker, ask, _REFUSED)
+            self._fail(asker, ask, Reason.LOST_PLACE)
         finally:
             del self._running[key]
 
@@ -170,7 +170,8 @@ class Head:
         prompt = await self._stage.prompt_ids(ask.messages)
         room = self._context - len(prompt)
         if room < 1:
-            raise UserError(title=_TOO_LONG.title, advice=_TOO_LONG.advice)
+            self._fail(running.asker, ask, Reason.TOO_LONG)
+            return
         writing = running.writing = _Writing(running, prompt, reused=sequence.reusable(prompt))
         await self._stage.begin_text(sequence.request)
         limit = min(ask.max_tokens, room)
@@ -222,9 +223,8 @@ class Head:
         done = AnswerDone(conversation=ask.conversation, answer=ask.answer, finish=finish, stats=stats)
         self._say(running.asker, done)
 
-    def _fail(self, asker: MemberId, ask: Ask, problem: Problem) -> None:
-        failed = AnswerFailed(conversation=ask.conversation, answer=ask.answer, problem=problem)
-        self._say(asker, failed)
+    def _fail(self, asker: MemberId, ask: Ask, reason: Reason) -> None:
+        self._say(asker, AnswerBroke(conversation=ask.conversation, answer=ask.answer, reason=reason))
 
 
 class _Writing:
@@ -257,12 +257,3 @@ class _Writing:
             compute_ms_p50=self.circuits.compute_p50(),
             in_flight_ms_p50=self.circuits.in_flight_p50(),
         )
-
-
-_TOO_LONG = Problem(
-    title="This conversation has become too long for the session",
-    advice="Start a new conversation, or host again with room for longer ones.",
-)
-_TOO_MANY = Problem(title="Too many questions are waiting", advice="Try again when some have been answered.")
-_REFUSED = Problem(title="The ring lost its place in this conversation", advice="Ask again.")
-_DIVIDED_ANEW = Problem(title="The parts were divided anew while this was being written", advice="Ask again.")

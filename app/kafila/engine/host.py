@@ -21,7 +21,7 @@ from kafila.domain.commands import (
     StartRing,
     TrustKnown,
 )
-from kafila.domain.errors import Problem
+from kafila.domain.errors import Problem, Reason
 from kafila.domain.ids import MemberId
 from kafila.domain.plan import Plan
 from kafila.domain.snapshot import FormStep
@@ -78,6 +78,7 @@ from kafila.protocol.links import (
     LinkUp,
     PathChanged,
 )
+from kafila.protocol.told import Told, in_words
 
 GRACE_S = 60.0
 """How long the ring waits for a member that does not answer."""
@@ -107,7 +108,7 @@ def step_host(hosting: Hosting, event: Event, now: float) -> Stepped:
         case Heard(sender=sender, message=message):
             return _heard(hosting, sender, message, now)
         case CompanionEnded(name=name):
-            return end(hosting, _stopped(name), failed=True)
+            return end(hosting, Told(reason=Reason.SILENT), failed=True, here=in_words(Reason.SILENT, name))
         case Ticked():
             return _look_at_the_clock(hosting, now)
         case _:
@@ -237,7 +238,9 @@ def _admit(hosting: Hosting, member: MemberId, now: float) -> Stepped:
 def _unseat(hosting: Hosting, member: MemberId, *, told: bool) -> Stepped:
     if member == hosting.me or hosting.seat(member) is None:
         return hosting, []
-    goodbye: list[Effect] = [Send(to=member, message=End(reason=_REMOVED, failed=True))] if told else []
+    goodbye: list[Effect] = (
+        [Send(to=member, message=End(told=Told(reason=Reason.REMOVED), failed=True))] if told else []
+    )
     seats = tuple(seat for seat in hosting.seats if seat.member != member)
     hosting = replan(replace(hosting, seats=seats, epoch=hosting.epoch + 1))
     return hosting, [*goodbye, set_peers(hosting)]
@@ -258,15 +261,11 @@ def _heard(hosting: Hosting, sender: MemberId, message: Message, now: float) -> 
             return start_when_complete(replan(hosting), now)
         case Leaving():
             return _gone(hosting, seat)
-        case Failed(problem=problem):
-            reason = Problem(
-                title=f"{seat.machine.name} cannot do its part",
-                advice=problem.sentence(),
-            )
+        case Failed(reason=reason):
             if isinstance(hosting.stage, Gathering):
                 hosting, effects = _unseat(hosting, sender, told=False)
-                return replace(hosting, problem=reason), effects
-            return end(hosting, reason, failed=True)
+                return replace(hosting, problem=in_words(reason, seat.machine.name)), effects
+            return end(hosting, Told(reason=reason, about=sender), failed=True)
         case _:
             return _heard_of_ring(hosting, sender, message, now)
 
@@ -350,11 +349,7 @@ def _link_changed(hosting: Hosting, change: LinkEvent, now: float) -> Stepped:
 def _gone(hosting: Hosting, seat: Seat) -> Stepped:
     if isinstance(hosting.stage, Gathering):
         return _unseat(hosting, seat.member, told=False)
-    reason = Problem(
-        title=f"{seat.machine.name} left the session",
-        advice="It held a part of the model, so the session is over. Host again with those who stay.",
-    )
-    return end(hosting, reason, failed=True)
+    return end(hosting, Told(reason=Reason.LEFT, about=seat.member), failed=True)
 
 
 def _look_at_the_clock(hosting: Hosting, now: float) -> Stepped:
@@ -364,39 +359,24 @@ def _look_at_the_clock(hosting: Hosting, now: float) -> Stepped:
         case Gathering() if away and silent_s > GRACE_S:
             return _unseat(hosting, away.member, told=False)
         case FormingRing() if away and silent_s > FORMING_SILENCE_S:
-            return end(hosting, _stopped(away.machine.name), failed=True)
+            return end(hosting, Told(reason=Reason.SILENT, about=away.member), failed=True)
         case FormingRing(moved_at=moved_at) if now - moved_at > FORMING_DEADLINE_S:
-            return end(hosting, _STUCK, failed=True)
+            return end(hosting, Told(reason=Reason.STUCK), failed=True)
         case ServingRing() if away and silent_s > GRACE_S:
-            return end(hosting, _stopped(away.machine.name), failed=True)
+            return end(hosting, Told(reason=Reason.SILENT, about=away.member), failed=True)
         case _:
             return hosting, []
 
 
-def end(hosting: Hosting, reason: Problem, *, failed: bool) -> Stepped:
-    """End the session for everyone, with a sentence."""
+def end(hosting: Hosting, told: Told, *, failed: bool, here: Problem | None = None) -> Stepped:
+    """End the session for everyone, with a sentence. `here`: what this computer's person reads instead."""
     if isinstance(hosting.stage, Over):
         return hosting, []
-    goodbyes: list[Effect] = [
-        Send(to=seat.member, message=End(reason=reason, failed=failed)) for seat in hosting.seats[1:]
-    ]
+    about = hosting.seat(told.about) if told.about else None
+    reason = here or in_words(told.reason, *((about.machine.name,) if about else ()))
+    goodbyes: list[Effect] = [Send(to=seat.member, message=End(told=told, failed=failed)) for seat in hosting.seats[1:]]
     goodbyes += [AnswerGuest(guest=guest, answer=Declined()) for guest in hosting.guests]
     return replace(hosting, stage=Over(reason=reason, failed=failed), guests=()), goodbyes
 
 
-def _stopped(name: str) -> Problem:
-    return Problem(
-        title=f"{name} stopped answering",
-        advice="It held a part of the model, so the session is over. Host again when it is back.",
-    )
-
-
-_REMOVED = Problem(
-    title="The host took this computer out of the session",
-    advice="Ask the host to let you in again.",
-)
 _ASK_FIRST = "Ask something first: the parts are timed while they work."
-_STUCK = Problem(
-    title="The ring did not form",
-    advice="Nothing moved for five minutes. Check that every computer is awake, then start again.",
-)

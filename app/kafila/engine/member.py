@@ -8,7 +8,7 @@ welcomed ──▶ measured ──▶ (Form) loading ──▶ loaded ──▶ 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kafila.domain.chat import AnswerDone, AnswerFailed, ChatEvent
+from kafila.domain.chat import AnswerDone, AnswerFailed
 from kafila.domain.commands import Ask, StopAnswer
 from kafila.domain.errors import Problem
 from kafila.domain.ids import ConversationId, MemberId, SessionId
@@ -37,6 +37,8 @@ from kafila.engine.events import (
     TurnOnce,
 )
 from kafila.protocol.control import (
+    AnswerBroke,
+    AnswerEvent,
     AnswerPart,
     EdgeReport,
     Failed,
@@ -62,6 +64,8 @@ from kafila.protocol.links import (
     PathChanged,
     Peer,
 )
+from kafila.protocol.shown import view_from_host
+from kafila.protocol.told import in_words
 
 HOST_GRACE_S = 60.0
 """How long a member waits for a host that does not answer."""
@@ -140,8 +144,8 @@ def _report(event: Event) -> Message | None:
             return Progress(epoch=epoch, step=step, done_bytes=done, total_bytes=total)
         case StageLoaded(epoch=epoch, resident_weight_bytes=resident, process_id=process):
             return Loaded(epoch=epoch, resident_weight_bytes=resident, process_id=process)
-        case StageFailed(problem=problem):
-            return Failed(problem=problem)
+        case StageFailed(reason=reason):
+            return Failed(reason=reason)
         case FirstTokenBack(epoch=epoch):
             return FirstToken(epoch=epoch)
         case StageSampled(epoch=epoch, busy=busy, stage_ms=stage_ms, bytes_per_s=rate):
@@ -155,7 +159,7 @@ def _report(event: Event) -> Message | None:
 def _hear(seat: MemberSeat, sender: MemberId, message: Message, now: float) -> tuple[MemberSeat, list[Effect]]:
     match message:
         case View(view=view) if sender == seat.host:
-            return replace(seat, view=view), []
+            return replace(seat, view=view_from_host(view)), []
         case Form() if sender == seat.host:
             return _form(seat, message, now)
         case GiveFirstToken(epoch=epoch) if sender == seat.host and _leads(seat, epoch):
@@ -238,14 +242,16 @@ def gave_up(seat: MemberSeat, now: float) -> bool:
     return now - seat.host_silent_since > patience_s
 
 
-def _answered(seat: MemberSeat, asker: MemberId, event: ChatEvent) -> tuple[MemberSeat, list[Effect]]:
+def _answered(seat: MemberSeat, asker: MemberId, event: AnswerEvent) -> tuple[MemberSeat, list[Effect]]:
     if asker != seat.me:
         return seat, [Send(to=asker, message=AnswerPart(event=event))]
     key = (event.conversation, event.answer)
     if key not in seat.asked:
         return seat, []
-    if isinstance(event, AnswerDone | AnswerFailed):
+    if isinstance(event, AnswerDone | AnswerBroke):
         seat = replace(seat, asked=seat.asked - {key})
+    if isinstance(event, AnswerBroke):
+        return seat, [Tell(event=_unanswered(*key, in_words(event.reason)))]
     return seat, [Tell(event=event)]
 
 

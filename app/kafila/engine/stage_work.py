@@ -1,6 +1,6 @@
 """This computer's part in the ring: fetch, load, connect, run, and as the head, answer.
 
-What goes wrong here is told as an event, in words; nothing of it ends the session by itself.
+What goes wrong here is told as an event; nothing of it ends the session by itself.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING
 
 from kafila.domain.commands import Ask, StopAnswer
-from kafila.domain.errors import PeerError, Problem, UserError
+from kafila.domain.errors import PeerError, Reason, UserError
 from kafila.domain.ids import MemberId
 from kafila.domain.snapshot import FormStep
 from kafila.engine.events import (
@@ -86,7 +86,7 @@ class StageWork:
         except* LinkClosed:
             log.info("the ring of epoch %d is open", epoch)
         except* Exception as group:  # noqa: BLE001  # whatever it was, the others are told
-            self._happened(StageFailed(epoch=epoch, problem=problem_of(group)))
+            self._happened(StageFailed(epoch=epoch, reason=reason_of(group)))
 
     async def _load(self, order: LoadStage) -> int:
         form = order.form
@@ -192,25 +192,16 @@ class StageWork:
             self._head.stop(asker, stop)
 
 
-def problem_of(error: BaseException) -> Problem:
-    """What to tell people of a failure of this computer's stage."""
+def reason_of(error: BaseException) -> Reason:
+    """What to tell the others of a failure of this computer's stage."""
     cause = first_cause(error)
     match cause:
-        case UserError(problem=problem):
-            return problem
+        case UserError(problem=problem, reason=reason):
+            log.warning("the stage failed: %s", problem.title)
+            return reason
         case PeerError(fault=fault):
             log.warning("the ring broke the protocol: %s", fault)
-            return _BAD_FRAME
+            return Reason.NUMBERS
         case _:
             log.info("the stage failed", exc_info=cause)
-            return _FAILED
-
-
-_BAD_FRAME = Problem(
-    title="The numbers in the ring did not make sense",
-    advice="Make sure that everyone has the same version of Kafila, then start again.",
-)
-_FAILED = Problem(
-    title="Its part of the model stopped working",
-    advice="Close other programs on that computer to free memory, then start again.",
-)
+            return Reason.FAILED

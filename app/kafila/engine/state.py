@@ -23,7 +23,7 @@ from kafila.domain.commands import (
     StopAnswer,
     TryDemo,
 )
-from kafila.domain.errors import Problem
+from kafila.domain.errors import Problem, Reason
 from kafila.domain.plan import Objective
 from kafila.domain.snapshot import (
     Ended,
@@ -70,9 +70,10 @@ from kafila.engine.member import (
     step_member,
     stop,
 )
-from kafila.engine.views import host_gone, host_view, member_view, shared_view
+from kafila.engine.views import host_gone, host_view, member_view, name_of, shared_view
 from kafila.protocol.control import End, Leaving, View
 from kafila.protocol.links import LinkLost
+from kafila.protocol.told import Told, in_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,9 +288,9 @@ def _hosting(state: State, role: HostRole, event: Event, now: float) -> Stepped:
         case Given(command=StopAnswer() as wanted):
             return state, stop(role.seat, wanted)
         case Given(command=LeaveSession()):
-            hosting, effects = end(role.hosting, _HOST_ENDED, failed=False)
+            hosting, effects = end(role.hosting, Told(reason=Reason.HOST_ENDED), failed=False)
         case Broke(problem=problem):
-            hosting, effects = end(role.hosting, problem, failed=True)
+            hosting, effects = end(role.hosting, Told(reason=Reason.HOST_FAILED), failed=True, here=problem)
         case _:
             hosting, effects = step_host(role.hosting, event, now)
     seat, more = step_member(role.seat, event, now)
@@ -371,8 +372,8 @@ def _member(state: State, role: MemberRole, event: Event, now: float) -> Stepped
         case Given(command=LeaveSession()):
             goodbye = Send(to=seat.host, message=Leaving())
             return replace(state, role=NoSession()), [goodbye, CloseSession()]
-        case Heard(sender=sender, message=End(reason=reason, failed=failed)) if sender == seat.host:
-            return _left(state, seat, reason, failed=failed)
+        case Heard(sender=sender, message=End(told=told, failed=failed)) if sender == seat.host:
+            return _left(state, seat, in_words(told.reason, name_of(seat, told.about)), failed=failed)
         case Broke(problem=problem):
             state, effects = _left(state, seat, problem, failed=True)
             return state, [Send(to=seat.host, message=Leaving()), *effects]
@@ -391,7 +392,6 @@ def _left(state: State, seat: MemberSeat, reason: Problem, *, failed: bool) -> S
     return replace(state, role=NoSession(last=ended)), effects
 
 
-_HOST_ENDED = Problem(title="The host ended the session", advice="Your conversations stay on your computer.")
 _HOST_GONE = Problem(
     title="The connection to the host ended",
     advice="Ask the host whether the session is still open, and join again with a new code.",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from kafila.domain.errors import Problem
+from kafila.domain.errors import Problem, Reason
 from kafila.domain.ids import MemberId
 from kafila.domain.plan import Plan
 from kafila.domain.snapshot import (
@@ -32,6 +32,21 @@ from kafila.engine.hosting import (
     ServingRing,
 )
 from kafila.engine.member import HOST_GRACE_S, MemberSeat
+from kafila.protocol.told import in_words
+
+
+def name_of(seat: MemberSeat, member: MemberId | None) -> str:
+    """What a member calls another of its session."""
+    if member == seat.me:
+        return "This computer"
+    if member == seat.host:
+        return seat.host_name
+    match seat.view:
+        case WaitingRoom(members=those) | Forming(rows=those) | Serving(ring=those):
+            machines = {one.member: one.machine.name for one in those}
+        case _:
+            machines = {}
+    return machines.get(member, "A computer") if member else "A computer"
 
 
 def host_view(hosting: Hosting, now: float) -> WaitingRoom | Forming | Serving | Ended:
@@ -157,10 +172,6 @@ def _seat(hosting: Hosting, member: MemberId) -> Seat:
 def _serving(hosting: Hosting, ring: ServingRing, now: float) -> Serving:
     away = hosting.away()
     silent_s = 0.0 if away is None or away.silent_since is None else now - away.silent_since
-    paused = away and Problem(
-        title=f"{away.machine.name} stopped answering",
-        advice="Its lid may be closed or its network gone. We wait a minute; nothing you wrote is lost.",
-    )
     return Serving(
         is_host=True,
         group=hosting.group,
@@ -171,7 +182,7 @@ def _serving(hosting: Hosting, ring: ServingRing, now: float) -> Serving:
         pace=ring.pace,
         chatting=ring.chatting,
         formed_in_s=ring.formed_in_s,
-        paused=paused,
+        paused=in_words(Reason.AWAY, away.machine.name) if away else None,
         grace_left_s=max(0.0, GRACE_S - silent_s) if away else None,
         planned=ring.word,
     )

@@ -7,14 +7,15 @@ checked on arrival.
 import msgspec
 
 from kafila.domain.capability import Capability
-from kafila.domain.chat import ChatEvent
+from kafila.domain.chat import AnswerDone, AnswerQueued, AnswerText
 from kafila.domain.commands import Ask, StopAnswer
-from kafila.domain.errors import PeerError, Problem
-from kafila.domain.ids import SessionId
+from kafila.domain.errors import PeerError, Reason
+from kafila.domain.ids import ConversationId, SessionId
 from kafila.domain.model import ModelSpec
 from kafila.domain.plan import PathKind, Plan
 from kafila.domain.snapshot import Forming, FormStep, Pace, Serving, WaitingRoom
 from kafila.protocol.links import Candidates, Peer
+from kafila.protocol.told import Told
 
 MAX_CONTROL_BYTES = 4 << 20
 
@@ -132,16 +133,27 @@ class StopQuestion(msgspec.Struct, frozen=True, kw_only=True, tag="stop-question
     stop: StopAnswer
 
 
+class AnswerBroke(msgspec.Struct, frozen=True, kw_only=True, tag="broke"):
+    """No more of this answer will come; what was said stays."""
+
+    conversation: ConversationId
+    answer: int
+    reason: Reason
+
+
+AnswerEvent = AnswerQueued | AnswerText | AnswerDone | AnswerBroke
+
+
 class AnswerPart(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
     """Head to the member that asked."""
 
-    event: ChatEvent
+    event: AnswerEvent
 
 
 class Failed(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):
-    """Member to host: this computer cannot do its part; `problem` is said about it to all."""
+    """Member to host: this computer cannot do its part."""
 
-    problem: Problem
+    reason: Reason
 
 
 class Leaving(msgspec.Struct, frozen=True, kw_only=True, tag="leaving"):
@@ -151,7 +163,7 @@ class Leaving(msgspec.Struct, frozen=True, kw_only=True, tag="leaving"):
 class End(msgspec.Struct, frozen=True, kw_only=True, tag="end"):
     """Host to members: the session is over."""
 
-    reason: Problem
+    told: Told
     failed: bool
 
 

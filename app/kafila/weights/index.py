@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from kafila.domain.errors import UserError
+from kafila.domain.errors import Reason, UserError
 
 MAX_HEADER_BYTES = 16 << 20
 MAX_CONFIG_BYTES = 16 << 20
@@ -103,6 +103,7 @@ def read_index(folder: Path) -> TensorIndex:
         raise UserError(
             title=f"There is no model in “{folder.name}”",
             advice="Pick a folder that holds a model in MLX's format (safetensors files).",
+            reason=Reason.MODEL,
         )
     tensors: dict[str, Tensor] = {}
     for file in files:
@@ -164,6 +165,7 @@ def damaged(folder: Path, file: str) -> UserError:
     return UserError(
         title=f"The model in “{folder.name}” is incomplete or damaged",
         advice=f"Its file “{file}” is not whole. Download the model again.",
+        reason=Reason.MODEL,
     )
 
 
@@ -192,11 +194,13 @@ def _read_config(folder: Path) -> bytes:
         raise UserError(
             title=f"There is no model in “{folder.name}”",
             advice="Check where the model lies, and pick the folder that has its “config.json”.",
+            reason=Reason.MODEL,
         ) from error
     except OSError as error:
         raise UserError(
             title=f"The folder “{folder.name}” cannot be read",
             advice="Check that you may open it, then pick it again.",
+            reason=Reason.MODEL,
         ) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise damaged(folder, file.name) from error

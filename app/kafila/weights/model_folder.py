@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from kafila.domain.errors import UserError
+from kafila.domain.errors import Reason, UserError
 from kafila.domain.model import ModelSpec
 from kafila.weights.families import FAMILIES, Family, Settings, kept_per_token, section
 from kafila.weights.index import Tensor, TensorIndex, damaged, read_index
@@ -94,6 +94,7 @@ def divide(index: TensorIndex, folder: Path) -> ModelParts:
         raise UserError(
             title=f"The model in “{folder.name}” is incomplete or in another format",
             advice="Download it again, in MLX's format.",
+            reason=Reason.MODEL,
         )
     return ModelParts(blocks=tuple(tuple(block) for block in blocks), head=tuple(head))
 
@@ -106,6 +107,7 @@ def _family(config: Mapping[str, Any]) -> Family:
         raise UserError(
             title=f"Models of the family “{shown}” cannot be divided yet",
             advice="Pick a model of another family, such as Llama, Qwen, Gemma or Mistral.",
+            reason=Reason.MODEL,
         )
     return family
 

@@ -15,7 +15,7 @@ from typing import BinaryIO, Self
 
 import msgspec
 
-from kafila.domain.errors import UserError
+from kafila.domain.errors import Reason, UserError
 from kafila.weights.index import (
     LENGTH_BYTES,
     BrokenHeaderError,
@@ -134,6 +134,7 @@ def no_room(path: Path) -> UserError:
     return UserError(
         title="The model cannot be written to the disk",
         advice=f"Make room on the disk that holds “{path.parent}”, then try again.",
+        reason=Reason.DISK,
     )
 
 
