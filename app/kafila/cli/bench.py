@@ -11,6 +11,7 @@ import msgspec
 
 from kafila.assets import asset
 from kafila.cli.bench_cpu import add_cpu
+from kafila.cli.bench_relay import add_relay
 from kafila.cli.plan import read_fleet
 from kafila.domain.capability import Capability, Filtering, Mapping, Reachability
 from kafila.domain.ids import MemberId
@@ -67,6 +68,7 @@ def add_parser(
     planner.add_argument("--json", action="store_true", help="one JSON object on stdout")
     planner.set_defaults(run=run_planner)
     add_cpu(bench, parents)
+    add_relay(bench, parents)
 
 
 def run_planner(arguments: argparse.Namespace) -> int:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kafila.assets import asset
+from kafila.cli.program import program
 from kafila.compute.demo_model import DEMO_MODEL_NAME, make_demo_model
 from kafila.compute.measure import measure, room_bytes
 from kafila.compute.mlx_thread import MlxThread
@@ -159,8 +159,7 @@ async def open_endpoint(
 
 def engine_command(profile: str | None = None) -> list[str]:
     """How an engine is started as a process of its own."""
-    program = [sys.executable] if getattr(sys, "frozen", False) else [sys.executable, "-m", "kafila"]
-    return [*program, "engine", *(("--profile", profile) if profile else ())]
+    return [*program(), "engine", *(("--profile", profile) if profile else ())]
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import json
 import os
+import sys
 from pathlib import Path
 
 from kafila.cli.interruption import when_interrupted
@@ -53,6 +54,8 @@ async def _serve(addresses: list[Address], secret: bytes | None, *, as_json: boo
                 print(json.dumps(event), flush=True)
             else:
                 print(f"The rendezvous listens on {address}.", flush=True)
+        if server.short_of_files is not None:
+            print(server.short_of_files, file=sys.stderr, flush=True)
         await stop.wait()
     finally:
         await server.close()

@@ -130,6 +130,11 @@ def encode_from_relay(frame: FromRelay) -> bytes:
             return b"".join((head, host.packed, _PORT.pack(frame.observed.port)))
 
 
+def encode_delivered(relayed: bytes) -> bytes:
+    """The bytes of a relayed frame that could be read, as they go on to the destination."""
+    return b"".join((b"\x0b", relayed[1:DELIVERED_OVERHEAD], relayed[RELAYED_OVERHEAD:]))
+
+
 def decode_from_relay(data: bytes) -> FromRelay:
     """Read a frame that the relay sent. Raises PeerError where it is malformed."""
     if data[:1] == b"\x0b" and len(data) > DELIVERED_OVERHEAD:

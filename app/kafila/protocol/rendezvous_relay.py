@@ -12,11 +12,11 @@ import msgspec
 from kafila.domain.errors import PeerError
 from kafila.protocol.links import Address
 from kafila.protocol.relay_frames import (
-    DeliveredFrame,
     KeepAliveFrame,
     RelayedFrame,
     SeatedFrame,
     decode_to_relay,
+    encode_delivered,
     encode_from_relay,
     is_authentic,
 )
@@ -24,6 +24,7 @@ from kafila.protocol.rendezvous_limits import Bucket, Limits
 
 REPLAY_WINDOW_FRAMES = 4096
 """How far behind a seat's newest counter a frame may come: networks reorder."""
+_WHOLE_WINDOW = (1 << REPLAY_WINDOW_FRAMES) - 1
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -70,7 +71,7 @@ class ReplayWindow:
         ahead = counter - self.newest
         if ahead > 0:
             kept = self._seen << ahead if ahead < REPLAY_WINDOW_FRAMES else 0
-            self._seen = (kept | 1) & ((1 << REPLAY_WINDOW_FRAMES) - 1)
+            self._seen = (kept | 1) & _WHOLE_WINDOW
             self.newest = counter
             return True
         mark = 1 << -ahead
@@ -129,20 +130,20 @@ class RelayMachine:
         if isinstance(frame, KeepAliveFrame):
             answer = SeatedFrame(slot=slot, counter=frame.counter, observed=source.address)
             return Forward(encode_from_relay(answer), source)
-        return self._forward(frame, seat, len(data), now)
+        return self._forward(data, frame, seat, now)
 
-    def _forward(self, frame: RelayedFrame, seat: _Seat, size_bytes: int, now: float) -> Forward | None:
+    def _forward(self, data: bytes, frame: RelayedFrame, seat: _Seat, now: float) -> Forward | None:
         destination = self._seats.get(frame.destination)
         if destination is None or destination.room is not seat.room:
             return self._drop("not in the session")
         if destination.route is None:
             return self._drop("not seated yet")
+        size_bytes = len(data)
         if not (seat.bucket.take(size_bytes, now) and seat.room.bucket.take(size_bytes, now)):
             return self._drop("over the rate")
         self.forwarded_frames += 1
         self.forwarded_bytes += size_bytes
-        delivered = DeliveredFrame(source=frame.source, payload=frame.payload)
-        return Forward(encode_from_relay(delivered), destination.route)
+        return Forward(encode_delivered(data), destination.route)
 
     def _drop_junk(self, reason: str) -> None:
         self.junk += 1

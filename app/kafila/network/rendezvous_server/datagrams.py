@@ -8,6 +8,7 @@ import logging
 import socket
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
+from functools import lru_cache
 from typing import cast
 
 from kafila.network.rendezvous_server.sources import source_of, unmapped
@@ -22,6 +23,11 @@ log = logging.getLogger(__name__)
 _MAX_DATAGRAM_BYTES = 2048
 _BATCH = 64
 """Datagrams read before the event loop's other work gets its turn."""
+
+
+@lru_cache(maxsize=4096)
+def _route(number: int, host: str, port: int) -> Route:
+    return Route(number, Address(unmapped(host), port))
 
 
 class Taken(Enum):
@@ -104,15 +110,15 @@ class Datagrams:
             except OSError as error:  # For example that an earlier datagram could not be delivered.
                 log.debug("reading a datagram: %s", error)
                 continue
-            self._handle(data, number, Address(unmapped(peer[0]), peer[1]), now)
+            self._handle(data, _route(number, peer[0], peer[1]), now)
 
-    def _handle(self, data: bytes, number: int, peer: Address, now: float) -> None:
+    def _handle(self, data: bytes, route: Route, now: float) -> None:
         if not data:
             return
         if data[0] <= 3:
-            self._answer_stun(data, number, peer, now)
+            self._answer_stun(data, route.socket, route.address, now)
             return
-        forward = self.relay.receive(data, Route(number, peer), now)
+        forward = self.relay.receive(data, route, now)
         if forward is not None:
             self._send(forward.data, forward.route.socket, forward.route.address)
 

@@ -65,8 +65,9 @@ class RendezvousServer:
             max_field_size=_MAX_HEAD_LINE_BYTES,
             max_headers=_MAX_HEAD_LINES,
         )
-        self._files = allow_files(limits.tcp_connections + _SPARE_FILES)
-        self._doors = Doors(limits, most=max(1, self._files - _SPARE_FILES), behind=self._behind_doors)
+        self._connections = max(1, allow_files(limits.tcp_connections + _SPARE_FILES) - _SPARE_FILES)
+        self._wanted_connections = limits.tcp_connections
+        self._doors = Doors(limits, most=self._connections, behind=self._behind_doors)
         self._ticking: asyncio.TimerHandle | None = None
 
     @classmethod
@@ -100,6 +101,17 @@ class RendezvousServer:
     def addresses(self) -> tuple[Address, ...]:
         """Where it listens, in the order in which that was asked."""
         return tuple(self._sockets.tcp)
+
+    @property
+    def short_of_files(self) -> str | None:
+        """A sentence where this system lets it serve fewer connections than it would."""
+        if self._connections >= self._wanted_connections:
+            return None
+        needed = self._wanted_connections + _SPARE_FILES
+        return (
+            f"This system lets one program have few files open: {self._connections} connections are the most here, "
+            f"and not {self._wanted_connections}. “ulimit -n {needed}” before the start raises that, where it may."
+        )
 
     def health(self) -> Health:
         """The present numbers."""
