@@ -253,6 +253,74 @@ def test_a_silent_member_pauses_the_ring_and_may_come_back() -> None:
     assert session.paused is None
 
 
+def _hop(play: Play, number: int, path: PathKind | None) -> None:
+    play.hear(number, EdgeReport(epoch=_epoch(play), path=path, rtt_ms=1.0, after_ms=0.0))
+
+
+def _neighbours(play: Play) -> tuple[int, int]:
+    """A member that is not the host, and the next, which is not either."""
+    session = play.see().session
+    assert isinstance(session, Serving)
+    ring = [int(each.member, 16) for each in session.ring]
+    return next(pair for pair in zip(ring, [*ring[1:], *ring[:1]], strict=True) if 0 not in pair)
+
+
+def _paused(play: Play) -> str | None:
+    session = play.see().session
+    assert isinstance(session, Serving)
+    return None if session.paused is None else session.paused.title
+
+
+def test_the_ring_waits_for_a_member_that_only_its_neighbour_does_not_hear() -> None:
+    play = Play()
+    serving(play)
+    one, other = _neighbours(play)
+    _hop(play, one, None)
+    assert _paused(play) is None
+    play.now += 1.5
+    effects = play(Ticked())
+    assert f"Computer {other}" in (_paused(play) or "")
+    assert len(sent(effects, View, member_id(one))) == 1
+    _hop(play, one, PathKind.RELAYED)
+    assert _paused(play) is None
+    _hop(play, one, None)
+    play.now += GRACE_S + 1
+    play(Ticked())
+    session = play.see().session
+    assert isinstance(session, Ended)
+    assert f"Computer {other}" in session.reason.title
+
+
+def test_old_news_of_a_computer_that_is_back_makes_nobody_wait() -> None:
+    play = Play()
+    serving(play)
+    one, _ = _neighbours(play)
+    play.link(LinkQuiet(peer=member_id(one)))
+    play.now += 2.0
+    assert f"Computer {one}" in (_paused(play) or "")
+    play.link(LinkHeard(peer=member_id(one)))
+    # What it has to say of its neighbour was said while it was away itself.
+    _hop(play, one, None)
+    play.now += 0.3
+    assert _paused(play) is None
+    _hop(play, one, PathKind.DIRECT)
+    play.now += 2.0
+    assert _paused(play) is None
+
+
+def test_an_edge_counts_from_the_start_not_from_when_its_member_heard_of_it() -> None:
+    play = Play()
+    forming(play)
+    epoch = _epoch(play)
+    play.hear(1, EdgeReport(epoch=epoch, path=PathKind.RELAYED, rtt_ms=9.0, after_ms=80.0))
+    play.hear(2, EdgeReport(epoch=epoch, path=PathKind.DIRECT, rtt_ms=9.0, after_ms=0.0))
+    session = play.see().session
+    assert isinstance(session, Forming)
+    after_ms = {edge.from_member: edge.after_ms for edge in session.edges}
+    # The host's round trip to each is 2 ms. What was there before the start was there at once.
+    assert (after_ms[member_id(1)], after_ms[member_id(2)]) == (81.0, 0.0)
+
+
 def test_a_member_that_stays_away_ends_the_session_with_a_sentence_for_all() -> None:
     play = Play()
     serving(play)

@@ -57,7 +57,7 @@ from kafila.protocol.control import (
     View,
     Welcome,
 )
-from kafila.protocol.links import LinkHeard, LinkLost, LinkQuiet, PathChanged, Peer
+from kafila.protocol.links import LinkHeard, LinkLost, LinkQuiet, LinkUp, PathChanged, Peer
 from kafila.protocol.told import Told, in_words
 
 HOST, ME, OTHER = member_id(1), member_id(2), member_id(3)
@@ -195,19 +195,37 @@ def test_news_of_an_older_plan_is_not_told(play: Play) -> None:
     assert play(StageLoaded(epoch=6, resident_weight_bytes=5, process_id=6)) == []
 
 
+def reported(path: PathKind | None, *, rtt_ms: float | None = None, after_ms: float = 0.0) -> list[Effect]:
+    return [Send(to=HOST, message=EdgeReport(epoch=7, path=path, rtt_ms=rtt_ms, after_ms=after_ms))]
+
+
 def test_the_hop_to_the_next_member_is_reported_with_its_time(play: Play) -> None:
     in_ring(play, 1, 2, 3)
-    play.now += 0.25
-    effects = play.link(PathChanged(peer=OTHER, path=PathKind.RELAYED, rtt_ms=4.0))
-    assert effects == [Send(to=HOST, message=EdgeReport(epoch=7, path=PathKind.RELAYED, rtt_ms=4.0, after_ms=250.0))]
+    play.now += 0.1
+    # A path that nothing travels on yet is none.
+    assert play.link(PathChanged(peer=OTHER, path=PathKind.RELAYED, rtt_ms=None)) == reported(None)
+    play.now += 0.15
+    assert play.link(LinkUp(peer=OTHER)) == reported(PathKind.RELAYED, after_ms=250.0)
     play.now += 1.0
     again = play.link(PathChanged(peer=OTHER, path=PathKind.RELAYED, rtt_ms=5.0))
-    assert again == [Send(to=HOST, message=EdgeReport(epoch=7, path=PathKind.RELAYED, rtt_ms=5.0, after_ms=250.0))]
+    assert again == reported(PathKind.RELAYED, rtt_ms=5.0, after_ms=250.0)
+    moved = play.link(PathChanged(peer=OTHER, path=PathKind.DIRECT, rtt_ms=3.0))
+    assert moved == reported(PathKind.DIRECT, rtt_ms=3.0, after_ms=1250.0)
     assert play.link(PathChanged(peer=HOST, path=PathKind.DIRECT, rtt_ms=1.0)) == []
+
+
+def test_a_next_member_that_is_not_heard_is_reported_until_it_is(play: Play) -> None:
+    in_ring(play, 1, 2, 3)
+    play.link(PathChanged(peer=OTHER, path=PathKind.RELAYED, rtt_ms=4.0))
+    play.link(LinkUp(peer=OTHER))
+    assert play.link(LinkQuiet(peer=OTHER)) == reported(None)
+    assert play.link(LinkHeard(peer=OTHER)) == reported(PathKind.RELAYED, rtt_ms=4.0)
+    assert play.link(LinkLost(peer=OTHER, reason="over")) == reported(None)
 
 
 def test_a_link_that_is_there_already_is_an_edge_at_once(play: Play) -> None:
     play.link(PathChanged(peer=HOST, path=PathKind.DIRECT, rtt_ms=1.0))
+    play.link(LinkUp(peer=HOST))
     play.now += 5.0
     effects = play.hear(1, form(2, 1, 3))
     assert effects[-1] == Send(to=HOST, message=EdgeReport(epoch=7, path=PathKind.DIRECT, rtt_ms=1.0, after_ms=0.0))

@@ -153,7 +153,7 @@ class RingEdge(msgspec.Struct, frozen=True, kw_only=True):
     """None while connecting or lost."""
     rtt_ms: float | None
     after_ms: float
-    """How long after the start of forming the edge took this path."""
+    """How long after the start of forming the edge took this path; 0 where it was there before, as with the host."""
     bytes_per_s: float = 0.0
 
 

@@ -284,8 +284,10 @@ def _heard_of_ring(hosting: Hosting, sender: MemberId, message: Message, now: fl
             row = replace(row, step=step, done_bytes=done, total_bytes=total)
         case Loaded():
             row = replace(row, step=FormStep.CONNECT, loaded=message)
-        case EdgeReport():
-            row = replace(row, edge=message)
+        case EdgeReport(path=path):
+            since = now if row.unheard_since is None else row.unheard_since
+            edge = _since_start(message, hosting.seat(sender))
+            row = replace(row, edge=edge, unheard_since=None if path else since)
         case StageReport():
             row = replace(row, report=message)
         case HeadReport(pace=pace, chatting=chatting) if isinstance(stage, ServingRing):
@@ -300,6 +302,13 @@ def _heard_of_ring(hosting: Hosting, sender: MemberId, message: Message, now: fl
         stage = replace(stage, moved_at=now)
         return _ask_for_first_token(replace(hosting, stage=stage), stage)
     return replace(hosting, stage=stage), []
+
+
+def _since_start(edge: EdgeReport, seat: Seat | None) -> EdgeReport:
+    """A member's clock began when it had the plan; the start was half a round trip earlier."""
+    if seat is None or seat.rtt_ms is None or not edge.after_ms:
+        return edge
+    return msgspec.structs.replace(edge, after_ms=edge.after_ms + seat.rtt_ms / 2)
 
 
 def _ask_for_first_token(hosting: Hosting, stage: FormingRing) -> Stepped:
@@ -353,17 +362,18 @@ def _gone(hosting: Hosting, seat: Seat) -> Stepped:
 
 
 def _look_at_the_clock(hosting: Hosting, now: float) -> Stepped:
-    away = hosting.away()
-    silent_s = 0.0 if away is None or away.silent_since is None else now - away.silent_since
+    silences = hosting.silences(now)
+    away = max(silences, key=silences.__getitem__, default=None)
+    silent_s = silences[away] if away else 0.0
     match hosting.stage:
         case Gathering() if away and silent_s > GRACE_S:
-            return _unseat(hosting, away.member, told=False)
+            return _unseat(hosting, away, told=False)
         case FormingRing() if away and silent_s > FORMING_SILENCE_S:
-            return end(hosting, Told(reason=Reason.SILENT, about=away.member), failed=True)
+            return end(hosting, Told(reason=Reason.SILENT, about=away), failed=True)
         case FormingRing(moved_at=moved_at) if now - moved_at > FORMING_DEADLINE_S:
             return end(hosting, Told(reason=Reason.STUCK), failed=True)
         case ServingRing() if away and silent_s > GRACE_S:
-            return end(hosting, Told(reason=Reason.SILENT, about=away.member), failed=True)
+            return end(hosting, Told(reason=Reason.SILENT, about=away), failed=True)
         case _:
             return hosting, []
 

@@ -27,6 +27,9 @@ from kafila.protocol.links import (
     Candidates,
 )
 
+HOP_PATIENCE_S = 1.0
+"""How long two neighbours may not hear each other before the ring counts as waiting."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seat:
@@ -53,6 +56,8 @@ class Row:
     total_bytes: int = 0
     loaded: Loaded | None = None
     edge: EdgeReport | None = None
+    unheard_since: float | None = None
+    """Since when it does not hear from the next member."""
     report: StageReport | None = None
 
 
@@ -140,10 +145,21 @@ class Hosting:
         """The member's seat, if it has one."""
         return next((seat for seat in self.seats if seat.member == member), None)
 
-    def away(self) -> Seat | None:
-        """The member that has been silent longest, if any is."""
-        silent = [seat for seat in self.seats if seat.silent_since is not None]
-        return min(silent, key=lambda seat: seat.silent_since or 0.0, default=None)
+    def silences(self, now: float) -> dict[MemberId, float]:
+        """For how long the members have been silent that the ring waits for, in seconds.
+
+        A member counts also where the host hears it, and the one before it in the ring does not.
+        """
+        silent = {seat.member: now - seat.silent_since for seat in self.seats if seat.silent_since is not None}
+        if not isinstance(self.stage, ServingRing):
+            return silent
+        order = [share.member for share in self.stage.plan.shares]
+        for member, successor in zip(order, [*order[1:], *order[:1]], strict=True):
+            since = self.stage.rows[member].unheard_since
+            # Of a computer that was away, and is back, it is the neighbour's older news.
+            if since is not None and now - since > HOP_PATIENCE_S and not {member, successor} & silent.keys():
+                silent[successor] = now - since
+        return silent
 
 
 Stepped = tuple[Hosting, list[Effect]]

@@ -86,7 +86,7 @@ class Hop:
     path: PathKind
     rtt_ms: float | None
     since: float
-    """When it took that path."""
+    """When it took that path, or the link came about on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +106,8 @@ class MemberSeat:
     form_at: float = 0.0
     hops: Mapping[MemberId, Hop] = field(default_factory=dict[MemberId, Hop])
     """How the links of this computer run; the one to the next member is an edge of the ring."""
+    linked: frozenset[MemberId] = field(default_factory=frozenset[MemberId])
+    """Those whose link is there, and who answer."""
     view: WaitingRoom | Forming | Serving | None = None
     host_silent_since: float | None = None
     asked: frozenset[Asked] = field(default_factory=frozenset[Asked])
@@ -195,7 +197,7 @@ def _report_edge(seat: MemberSeat) -> list[Effect]:
     """Tell the host how the hop to the next member runs, if there is one."""
     if seat.form is None or seat.successor is None:
         return []
-    hop = seat.hops.get(seat.successor)
+    hop = seat.hops.get(seat.successor) if seat.successor in seat.linked else None
     report = EdgeReport(
         epoch=seat.form.epoch,
         path=hop.path if hop else None,
@@ -219,16 +221,24 @@ def _link_changed(seat: MemberSeat, change: LinkEvent, now: float) -> tuple[Memb
                 seat = replace(seat, host_silent_since=None)
             case PathChanged():
                 pass
+    peer, hops, linked = change.peer, dict(seat.hops), seat.linked
+    before = hops.get(peer)
     match change:
-        case PathChanged(peer=peer, path=path, rtt_ms=rtt_ms):
-            before = seat.hops.get(peer)
+        case PathChanged(path=path, rtt_ms=rtt_ms):
             since = before.since if before and before.path is path else now
-            hops = {**seat.hops, peer: Hop(path=path, rtt_ms=rtt_ms, since=since)}
-        case LinkLost(peer=peer):
-            hops = {member: hop for member, hop in seat.hops.items() if member != peer}
-        case _:
-            return seat, []
-    seat = replace(seat, hops=hops)
+            hops[peer] = Hop(path=path, rtt_ms=rtt_ms, since=since)
+        case LinkUp():
+            # Until now nothing could travel, whatever path it would have taken.
+            hops |= {peer: replace(before, since=now)} if before else {}
+            linked |= {peer}
+        case LinkHeard():
+            linked |= {peer}
+        case LinkQuiet():
+            linked -= {peer}
+        case LinkLost():
+            hops.pop(peer, None)
+            linked -= {peer}
+    seat = replace(seat, hops=hops, linked=linked)
     return seat, _report_edge(seat) if peer == seat.successor else []
 
 

@@ -63,6 +63,8 @@ class StageWork:
         self._read_from_host = read_from_host
         self._running: asyncio.Task[None] | None = None
         self._head: Head | None = None
+        self._turn_wanted: int | None = None
+        """The epoch whose first token was asked for, perhaps before this computer had all its links."""
         self._answers: asyncio.TaskGroup | None = None
         """Answers end with the ring that they are written by."""
 
@@ -148,6 +150,8 @@ class StageWork:
                     say=lambda asker, event: self._happened(Answered(asker=asker, event=event)),
                 )
                 self._answers = tasks
+                if self._turn_wanted == form.epoch:
+                    self.turn_once(form.epoch)
                 tasks.create_task(circuit.run())
             elif links is not None:
                 tasks.create_task(run_stage(self._world.stage, successor=links[0], predecessor=links[1], meter=meter))
@@ -173,13 +177,14 @@ class StageWork:
     # As the head ---------------------------------------------------------------------------------
 
     def turn_once(self, epoch: int) -> None:
-        """One token round the ring."""
-        self._start(self._turn_once(epoch))
-
-    async def _turn_once(self, epoch: int) -> None:
+        """One token round the ring, as soon as there is one."""
+        self._turn_wanted = epoch
         if self._head is not None:
-            await self._head.turn_once()
-            self._happened(FirstTokenBack(epoch=epoch))
+            self._start(self._turn_once(self._head, epoch))
+
+    async def _turn_once(self, head: Head, epoch: int) -> None:
+        await head.turn_once()
+        self._happened(FirstTokenBack(epoch=epoch))
 
     def start_answer(self, asker: MemberId, ask: Ask) -> None:
         """Answer a question."""

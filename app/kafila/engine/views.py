@@ -170,28 +170,26 @@ def _seat(hosting: Hosting, member: MemberId) -> Seat:
 
 
 def _serving(hosting: Hosting, ring: ServingRing, now: float) -> Serving:
-    away = hosting.away()
-    silent_s = 0.0 if away is None or away.silent_since is None else now - away.silent_since
+    silences = hosting.silences(now)
+    away = max(silences, key=silences.__getitem__, default=None)
     return Serving(
         is_host=True,
         group=hosting.group,
         model=hosting.model,
         context=hosting.context,
-        ring=tuple(_ring_member(hosting, ring.plan, ring.rows, m, now) for m in ring.rows),
+        ring=tuple(_ring_member(hosting, ring, m, away_s=silences.get(m)) for m in ring.rows),
         edges=_edges(hosting, ring.plan, ring.rows),
         pace=ring.pace,
         chatting=ring.chatting,
         formed_in_s=ring.formed_in_s,
-        paused=in_words(Reason.AWAY, away.machine.name) if away else None,
-        grace_left_s=max(0.0, GRACE_S - silent_s) if away else None,
+        paused=in_words(Reason.AWAY, _seat(hosting, away).machine.name) if away else None,
+        grace_left_s=max(0.0, GRACE_S - silences[away]) if away else None,
         planned=ring.word,
     )
 
 
-def _ring_member(
-    hosting: Hosting, plan: Plan, rows: Mapping[MemberId, Row], member: MemberId, now: float
-) -> RingMember:
-    seat, share, row = _seat(hosting, member), plan.share_of(member), rows[member]
+def _ring_member(hosting: Hosting, ring: ServingRing, member: MemberId, *, away_s: float | None) -> RingMember:
+    seat, share, row = _seat(hosting, member), ring.plan.share_of(member), ring.rows[member]
     loaded, report = row.loaded, row.report
     return RingMember(
         member=member,
@@ -204,7 +202,7 @@ def _ring_member(
         stage_ms=report.stage_ms if report else None,
         resident_weight_bytes=loaded.resident_weight_bytes if loaded else 0,
         process_id=loaded.process_id if loaded else 0,
-        away_s=None if seat.silent_since is None else now - seat.silent_since,
+        away_s=away_s,
     )
 
 
