@@ -404,6 +404,38 @@ def test_an_exchange_ends_when_one_side_is_away_and_the_other_talks_on() -> None
     assert isinstance(happened[-1], ExchangeEnded)
 
 
+def test_all_lines_together_are_bounded_and_have_room_again_when_they_were_taken() -> None:
+    net = Net(Limits(waiting_bytes_in_all=20_000))
+    host, guest, heard, taken = joined(net)
+    guest.machine.say(taken.exchange, bytes(15_000))
+    guest.perform()
+    net.settle()
+    net.wait(11)  # Within which the host has acknowledged.
+    assert net.server.counts().waiting_bytes < 2_000
+    host.cut()
+    for _ in range(3):
+        guest.machine.say(taken.exchange, bytes(15_000))
+        guest.perform()
+        net.settle()
+    assert guest.take() == [ExchangeEnded(taken.exchange)]
+    assert net.server.counts().overflows == {"all lines together": 1}
+    host.connect()
+    net.settle()
+    bodies = [each for each in host.take() if isinstance(each, BodyHeard)]
+    assert bodies == [BodyHeard(exchange=heard.exchange, body=bytes(15_000))] * 3
+
+
+def test_what_says_nothing_counts_as_a_message() -> None:
+    net = Net(Limits(messages=Rate(5, 1)))
+    member = net.member()
+    assert member.connection is not None
+    effects = [net.server.count(member.connection, net.now) for _ in range(5)]
+    assert not any(effects[:4])
+    assert [type(effect) for effect in effects[4]] == [Drop]
+    assert sum(net.server.counts().faults.values()) == 1
+    assert net.server.count(member.connection, net.now) == []
+
+
 def test_a_line_that_takes_nothing_at_all_is_ended() -> None:
     net = Net(Limits(waiting_messages=4, calls=Rate(1000, 1)))
     guest = net.member()

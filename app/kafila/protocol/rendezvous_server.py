@@ -67,6 +67,8 @@ class SignallingCounts(msgspec.Struct, frozen=True, kw_only=True):
     sessions: int
     waiting_bytes: int
     """Of messages that lines have not taken; brought up to date with every tick."""
+    silent: int
+    """Connections given up because nothing came."""
     refused: dict[str, int]
     """Requests turned away, by reason."""
     faults: dict[str, int]
@@ -103,6 +105,7 @@ class RendezvousMachine:
         self._clients: set[Client] = set()
         self._connects = Buckets(limits.connects)
         self._lookups = Buckets(limits.lookups)
+        self._silent = 0
         self._faults: Counter[str] = Counter()
         self._refused: Counter[str] = Counter()
         self._effects: list[Effect] = []
@@ -114,6 +117,7 @@ class RendezvousMachine:
             clients=len(self._clients),
             sessions=self._switchboard.sessions,
             waiting_bytes=self._switchboard.waiting_bytes,
+            silent=self._silent,
             refused=dict(self._refused + self._switchboard.denied),
             faults=dict(self._faults),
             overflows=dict(self._switchboard.overflows),
@@ -171,6 +175,7 @@ class RendezvousMachine:
             is_greeted = connection.client is not None
             patience = SILENCE_S if is_greeted else self._limits.hello_within_s
             if now - connection.heard_at >= patience:
+                self._silent += 1
                 self._drop(number, "silent for too long", now)
         for client in list(self._clients):
             match client.place:

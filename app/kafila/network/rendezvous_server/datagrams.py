@@ -53,6 +53,7 @@ class Datagrams:
     ) -> None:
         self.relay = RelayMachine(limits)
         self.stun_answers = 0
+        self.stun_refused = 0
         self.unsent = 0
         """Datagrams that the kernel would not take."""
         self._owns = list(sockets)
@@ -124,6 +125,7 @@ class Datagrams:
 
     def _answer_stun(self, data: bytes, number: int, peer: Address, now: float) -> None:
         if not self._stun_requests.take(source_of(peer.host), 1, now):
+            self.stun_refused += 1
             return
         own = self._owns[number]
         answer = answer_binding(data, peer, own, self._grids.get(own.host))

@@ -23,6 +23,8 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     relay_frames_lost: int
     """Frames that a connection over TCP did not take in time."""
     stun_answers: int
+    stun_refused: int
+    """Requests of an address that asks more than it may."""
     unsent_datagrams: int
 
 
@@ -41,6 +43,7 @@ def _lines(health: Health) -> Iterator[str]:
     yield from _metric("relayed_frames_total", "counter", "Frames passed on.", health.relayed_frames)
     yield from _metric("relayed_bytes_total", "counter", "Bytes passed on.", health.relayed_bytes)
     yield from _metric("stun_answers_total", "counter", "STUN requests answered.", health.stun_answers)
+    yield from _metric("stun_refused_total", "counter", "STUN requests over the rate.", health.stun_refused)
     yield from _metric("unsent_datagrams_total", "counter", "Datagrams the kernel refused.", health.unsent_datagrams)
     yield from _metric("frames_lost_total", "counter", "Frames a slow connection lost.", health.relay_frames_lost)
     yield from _by_reason("relay_dropped_total", "Relay frames that went nowhere.", health.relay_drops)

@@ -3,10 +3,12 @@
 import asyncio
 import logging
 import os
+from collections import Counter
 from collections.abc import Sequence
 from typing import Self
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from kafila.domain.errors import UserError
 from kafila.network.rendezvous_server.datagrams import Datagrams
@@ -28,6 +30,16 @@ from kafila.protocol.rendezvous_server import (
 from kafila.protocol.rendezvous_switchboard import SeatGiven, SeatTaken
 
 log = logging.getLogger(__name__)
+http_log = logging.getLogger(f"{__name__}.http")
+
+
+def _keep_faults_of_ours(record: logging.LogRecord) -> bool:
+    """What others send is no news, and where it came from is nobody's business."""
+    record.msg, record.args = "answering a request failed", ()
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+http_log.addFilter(_keep_faults_of_ours)
 
 _TICK_S = 1.0
 _SHUT_DOWN_WITHIN_S = 1.0
@@ -60,6 +72,7 @@ class RendezvousServer:
         self._runner = web.AppRunner(
             self._signalling.application,
             access_log=None,
+            logger=http_log,
             shutdown_timeout=_SHUT_DOWN_WITHIN_S,
             max_line_size=_MAX_HEAD_LINE_BYTES,
             max_field_size=_MAX_HEAD_LINE_BYTES,
@@ -126,12 +139,13 @@ class RendezvousServer:
             connections_dropped=self._connections_dropped(),
             relay_frames_lost=self._streams.lost_frames,
             stun_answers=self._datagrams.stun_answers,
+            stun_refused=self._datagrams.stun_refused,
             unsent_datagrams=self._datagrams.unsent,
         )
 
     def _connections_dropped(self) -> dict[str, int]:
-        dropped = dict(self._doors.turned_away + self._streams.turned_away)
-        return dropped | {"took nothing": self._signalling.stuck} if self._signalling.stuck else dropped
+        own = Counter({"took nothing": self._signalling.stuck, "silent": self._machine.counts().silent})
+        return dict(self._doors.turned_away + self._streams.turned_away + own)
 
     async def _tell_metrics(self, _request: web.Request) -> web.Response:
         return web.Response(text=write_metrics(self.health()), headers={"Content-Type": CONTENT_TYPE})

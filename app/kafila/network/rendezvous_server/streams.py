@@ -117,8 +117,7 @@ class Streams:
 
     async def _read(self, socket: web.WebSocketResponse, number: int, peer: Address) -> None:
         """Only who begins by taking a seat may go on."""
-        first = await socket.receive(_SEATED_WITHIN_S)
-        if first.type is not WSMsgType.BINARY or self._take_frame(first.data, number, peer) is not Taken.SEAT:
+        if not await self._is_seated(socket, number, peer):
             self.turned_away["no seat taken"] += 1
             await socket.close()
             return
@@ -137,3 +136,10 @@ class Streams:
                 case _:
                     return
         self.turned_away["nothing but junk"] += 1
+
+    async def _is_seated(self, socket: web.WebSocketResponse, number: int, peer: Address) -> bool:
+        try:
+            first = await socket.receive(_SEATED_WITHIN_S)
+        except TimeoutError:
+            return False
+        return first.type is WSMsgType.BINARY and self._take_frame(first.data, number, peer) is Taken.SEAT
