@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -63,6 +64,7 @@ class Process:
         self._out: list[str] = []
         self._err: list[str] = []
         self._events: list[Event] = []
+        self._came_at: list[float] = []
         self._news = threading.Condition()
         self._open_streams = 2
         self._readers = [
@@ -79,6 +81,7 @@ class Process:
                     lines.append(line)
                     if lines is self._out and line.startswith("{"):
                         self._events.append(json.loads(line))
+                        self._came_at.append(time.monotonic())
                     self._news.notify_all()
         with self._news:
             self._open_streams -= 1
@@ -115,6 +118,15 @@ class Process:
 
         self.wait_until(look, f"the event {kind} {fields or ''}", within_s=within_s)
         return found[0]
+
+    def came_at(self, kind: str, **fields: object) -> list[float]:
+        """When the events of a kind with these fields came, on this process's own clock, in seconds."""
+        with self._news:
+            return [
+                at
+                for event, at in zip(self._events, self._came_at, strict=True)
+                if event.get("event") == kind and all(event.get(name) == value for name, value in fields.items())
+            ]
 
     def sentence(self, part: str, *, within_s: float = PATIENCE_S) -> str:
         """The first line of either stream with these words, said or still to come."""
