@@ -18,7 +18,7 @@ from kafila.domain.commands import (
     StartRing,
     TryDemo,
 )
-from kafila.domain.errors import Problem
+from kafila.domain.errors import Problem, Reason
 from kafila.domain.ids import ConversationId, MemberId
 from kafila.domain.plan import Objective, PathKind, Plan, Refusal
 from kafila.domain.snapshot import Ended, Forming, Idle, Serving, WaitingRoom
@@ -34,6 +34,7 @@ from kafila.engine.events import (
     MeasuredHere,
     Send,
     SetPeers,
+    StageFailed,
     StageLoaded,
     StartAnswer,
     Ticked,
@@ -44,6 +45,7 @@ from kafila.protocol.control import (
     Declined,
     EdgeReport,
     End,
+    Failed,
     FirstToken,
     Form,
     GiveFirstToken,
@@ -54,6 +56,7 @@ from kafila.protocol.control import (
     Welcome,
 )
 from kafila.protocol.links import LinkHeard, LinkLost, LinkQuiet
+from kafila.protocol.told import Told, in_words, own_failure
 
 
 def sent(effects: list[Effect], kind: type, to: MemberId | None = None) -> list[Send]:
@@ -110,6 +113,23 @@ def test_the_demo_starts_by_itself_with_alike_shares_for_its_engines() -> None:
     assert session.plan.objective is Objective.BALANCED
     counts = [share.end - share.first for share in session.plan.shares]
     assert max(counts) - min(counts) <= 1
+
+
+def test_the_hosts_own_failure_is_told_to_all_and_read_in_full_here() -> None:
+    play = Play()
+    forming(play)
+    full = Problem(title="The disk is full", advice="Make room in “Models”.")
+    effects = play(StageFailed(epoch=_epoch(play), reason=Reason.DISK, problem=full))
+    ends = [effect.message for effect in sent(effects, End)]
+    assert ends == [End(told=Told(reason=Reason.DISK, about=HOST), failed=True)] * 2
+    assert play.see().session == Ended(reason=own_failure(full), failed=True)
+
+
+def test_a_members_failure_ends_the_session_with_its_name() -> None:
+    play = Play()
+    forming(play)
+    play.hear(1, Failed(reason=Reason.DISK))
+    assert play.see().session == Ended(reason=in_words(Reason.DISK, "Computer 1"), failed=True)
 
 
 def test_a_session_that_cannot_be_opened_says_why() -> None:

@@ -58,7 +58,7 @@ from kafila.protocol.control import (
     Welcome,
 )
 from kafila.protocol.links import LinkHeard, LinkLost, LinkQuiet, LinkUp, PathChanged, Peer
-from kafila.protocol.told import Told, in_words
+from kafila.protocol.told import Told, in_words, own_failure
 
 HOST, ME, OTHER = member_id(1), member_id(2), member_id(3)
 TALK = ConversationId("talk")
@@ -316,6 +316,17 @@ def test_a_stage_that_fails_is_told_to_the_host(play: Play) -> None:
     in_ring(play, 1, 2, 3)
     effects = play(StageFailed(epoch=7, reason=Reason.DISK))
     assert effects == [Send(to=HOST, message=Failed(reason=Reason.DISK))]
+
+
+def test_the_computer_that_failed_reads_all_about_it(play: Play) -> None:
+    in_ring(play, 1, 2, 3)
+    full = Problem(title="The disk is full", advice="Make room in “Models”.")
+    assert play(StageFailed(epoch=6, reason=Reason.DISK, problem=full)) == []
+    assert play(StageFailed(epoch=7, reason=Reason.DISK, problem=full)) == [
+        Send(to=HOST, message=Failed(reason=Reason.DISK))
+    ]
+    play.hear(1, End(told=Told(reason=Reason.DISK, about=ME), failed=True))
+    assert play.see().session == Ended(reason=own_failure(full), failed=True)
 
 
 def test_a_new_name_is_shown_and_kept() -> None:

@@ -157,6 +157,9 @@ class StageFailed:
 
     epoch: int
     reason: Reason
+    """What the others are told."""
+    problem: Problem | None = None
+    """What the person here reads of it, where there is more to say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,6 +40,7 @@ from kafila.engine.events import (
     LinkChanged,
     RenewInvitation,
     Send,
+    StageFailed,
     StartCompanions,
     Ticked,
 )
@@ -78,7 +79,7 @@ from kafila.protocol.links import (
     LinkUp,
     PathChanged,
 )
-from kafila.protocol.told import Told, in_words
+from kafila.protocol.told import Told, in_words, own_failure
 
 GRACE_S = 60.0
 """How long the ring waits for a member that does not answer."""
@@ -107,12 +108,21 @@ def step_host(hosting: Hosting, event: Event, now: float) -> Stepped:
             return _link_changed(hosting, change, now)
         case Heard(sender=sender, message=message):
             return _heard(hosting, sender, message, now)
-        case CompanionEnded(name=name):
-            return end(hosting, Told(reason=Reason.SILENT), failed=True, here=in_words(Reason.SILENT, name))
+        case StageFailed() | CompanionEnded():
+            return _failed_here(hosting, event)
         case Ticked():
             return _look_at_the_clock(hosting, now)
         case _:
             return hosting, []
+
+
+def _failed_here(hosting: Hosting, event: StageFailed | CompanionEnded) -> Stepped:
+    if isinstance(event, CompanionEnded):
+        return end(hosting, Told(reason=Reason.SILENT), failed=True, here=in_words(Reason.SILENT, event.name))
+    if event.epoch != hosting.epoch:
+        return hosting, []
+    here = event.problem and own_failure(event.problem)
+    return end(hosting, Told(reason=event.reason, about=hosting.me), failed=True, here=here)
 
 
 # People ------------------------------------------------------------------------------------------

@@ -110,6 +110,8 @@ class MemberSeat:
     """Those whose link is there, and who answer."""
     view: WaitingRoom | Forming | Serving | None = None
     host_silent_since: float | None = None
+    failure: Problem | None = None
+    """Why this computer cannot do its part."""
     asked: frozenset[Asked] = field(default_factory=frozenset[Asked])
     """Answers that this computer's person still waits for."""
 
@@ -133,6 +135,8 @@ def step_member(seat: MemberSeat, event: Event, now: float) -> tuple[MemberSeat,
             return seat, [Send(to=seat.host, message=Measured(capability=capability))]
         case Answered(asker=asker, event=answer):
             return _answered(seat, asker, answer)
+        case StageFailed(epoch=epoch, reason=reason, problem=problem) if seat.form and epoch == seat.form.epoch:
+            return replace(seat, failure=problem), [Send(to=seat.host, message=Failed(reason=reason))]
         case _:
             report = _report(event)
             current = seat.form is not None and getattr(event, "epoch", None) == seat.form.epoch
@@ -146,8 +150,6 @@ def _report(event: Event) -> Message | None:
             return Progress(epoch=epoch, step=step, done_bytes=done, total_bytes=total)
         case StageLoaded(epoch=epoch, resident_weight_bytes=resident, process_id=process):
             return Loaded(epoch=epoch, resident_weight_bytes=resident, process_id=process)
-        case StageFailed(reason=reason):
-            return Failed(reason=reason)
         case FirstTokenBack(epoch=epoch):
             return FirstToken(epoch=epoch)
         case StageSampled(epoch=epoch, busy=busy, stage_ms=stage_ms, bytes_per_s=rate):

@@ -88,7 +88,7 @@ class StageWork:
         except* LinkClosed:
             log.info("the ring of epoch %d is open", epoch)
         except* Exception as group:  # noqa: BLE001  # whatever it was, the others are told
-            self._happened(StageFailed(epoch=epoch, reason=reason_of(group)))
+            self._happened(failure_of(group, epoch))
 
     async def _load(self, order: LoadStage) -> int:
         form = order.form
@@ -197,16 +197,15 @@ class StageWork:
             self._head.stop(asker, stop)
 
 
-def reason_of(error: BaseException) -> Reason:
-    """What to tell the others of a failure of this computer's stage."""
+def failure_of(error: BaseException, epoch: int) -> StageFailed:
+    """What to tell of a failure of this computer's stage."""
     cause = first_cause(error)
     match cause:
         case UserError(problem=problem, reason=reason):
-            log.warning("the stage failed: %s", problem.title)
-            return reason
+            return StageFailed(epoch=epoch, reason=reason, problem=problem)
         case PeerError(fault=fault):
             log.warning("the ring broke the protocol: %s", fault)
-            return Reason.NUMBERS
+            return StageFailed(epoch=epoch, reason=Reason.NUMBERS)
         case _:
             log.info("the stage failed", exc_info=cause)
-            return Reason.FAILED
+            return StageFailed(epoch=epoch, reason=Reason.FAILED)

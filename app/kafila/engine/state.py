@@ -73,7 +73,7 @@ from kafila.engine.member import (
 from kafila.engine.views import host_gone, host_view, member_view, name_of, shared_view
 from kafila.protocol.control import End, Leaving, View
 from kafila.protocol.links import LinkLost
-from kafila.protocol.told import Told, in_words
+from kafila.protocol.told import Told, in_words, own_failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -373,6 +373,8 @@ def _member(state: State, role: MemberRole, event: Event, now: float) -> Stepped
             goodbye = Send(to=seat.host, message=Leaving())
             return replace(state, role=NoSession()), [goodbye, CloseSession()]
         case Heard(sender=sender, message=End(told=told, failed=failed)) if sender == seat.host:
+            if told.about == seat.me and seat.failure is not None:
+                return _left(state, seat, own_failure(seat.failure), failed=failed)
             return _left(state, seat, in_words(told.reason, name_of(seat, told.about)), failed=failed)
         case Broke(problem=problem):
             state, effects = _left(state, seat, problem, failed=True)

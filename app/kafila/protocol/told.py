@@ -64,6 +64,11 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     """Whose failure it is, where it is one member's."""
 
 
+def own_failure(problem: Problem) -> Problem:
+    """What the person at the computer that cannot do its part reads: there is no need to be brief."""
+    return Problem(title="This computer cannot do its part", advice=problem.sentence())
+
+
 def in_words(reason: Reason, name: str = "A computer") -> Problem:
     """What a person reads. `name`: how the member that it is about is called here."""
     title, advice = _WORDS[reason]
