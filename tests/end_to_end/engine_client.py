@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
-from helpers.processes import Finished, Home, Process
+from helpers.processes import PATIENCE_S, Finished, Home, Process
 from kafila.domain.chat import AnswerDone, AnswerFailed, AnswerText, ChatEvent
 from kafila.domain.commands import Admission, Ask, ChatMessage, Command, HostSession
 from kafila.domain.ids import ConversationId
@@ -33,7 +33,9 @@ class EngineClient:
         self._said += [decode_output(line.encode()) for line in self.process.lines(len(self._said))]
         return self._said
 
-    def until(self, page: type[View], look: Callable[[View], bool] = lambda _: True) -> View:
+    def until(
+        self, page: type[View], look: Callable[[View], bool] = lambda _: True, *, within_s: float = PATIENCE_S
+    ) -> View:
         """What is to be seen, once it is this page and looks so."""
         seen: list[View] = []
 
@@ -42,7 +44,7 @@ class EngineClient:
             seen[:] = [s.session for s in snapshots[-1:] if isinstance(s.session, page) and look(s.session)]
             return bool(seen)
 
-        self.process.wait_until(there, f"the page {page.__name__}")
+        self.process.wait_until(there, f"the page {page.__name__}", within_s=within_s)
         return seen[0]
 
     # Chat

@@ -17,8 +17,8 @@ from natlab.lab import MIDDLE, Lab, SiteSpec, open_lab
 from natlab.rules import Nat
 
 LINE = Line(delay_ms=10)
-ENOUGH = 30
-"""Words that have to come back after whatever happened."""
+BEFORE, ENOUGH, MANY = 3, 10, 40
+"""Words that have to come back before and after whatever happens; many, where each may be lost."""
 WITHIN_S = 60.0
 
 DIRECT = (Nat.PORT_MOVED, Nat.PORT_MOVED, PathKind.DIRECT)
@@ -55,9 +55,9 @@ class Talk:
         while True:
             await self._far.say(self._near, await self._far.hear(self._near, within_s=WITHIN_S))
 
-    async def goes_on(self) -> None:
-        """Wait until a good number of further words have come back."""
-        until = self.came_back + ENOUGH
+    async def goes_on(self, words: int = ENOUGH) -> None:
+        """Wait until so many further words have come back."""
+        until = self.came_back + words
         async with asyncio.timeout(WITHIN_S):
             while self.came_back < until:  # noqa: ASYNC110  # the words come from another loop
                 await asyncio.sleep(0.02)
@@ -74,7 +74,7 @@ async def talking(lab: Lab, path: PathKind) -> AsyncGenerator[tuple[Talk, Member
         talk = Talk(near, far)
         async with asyncio.TaskGroup() as tasks:
             chores = [tasks.create_task(talk.speak()), tasks.create_task(talk.echo())]
-            await talk.goes_on()
+            await talk.goes_on(BEFORE)
             yield talk, near, far, group
             for chore in chores:
                 chore.cancel()
@@ -159,7 +159,7 @@ async def test_a_path_that_turns_lossy(one: Nat, other: Nat, path: PathKind) -> 
         talking(lab, path) as (talk, *_),
     ):
         lab.change("one", loss=0.15)
-        await talk.goes_on()
+        await talk.goes_on(MANY)
 
 
 async def test_a_direct_path_that_closes_gives_way_to_the_relay_and_comes_back() -> None:
