@@ -67,6 +67,9 @@ async def test_it_knows_the_capital_of_france(thread: MlxThread, demo: Path) -> 
 
 @pytest.mark.slow
 def test_several_processes_may_make_it_at_once(tmp_path: Path, demo: Path) -> None:
+    left_behind = tmp_path / "models" / ".demo-killed"
+    left_behind.mkdir(parents=True)
+    (left_behind / "model.safetensors").write_bytes(b"half")
     makers = [
         subprocess.Popen(
             [sys.executable, "-c", MAKE, str(tmp_path)],

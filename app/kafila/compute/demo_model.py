@@ -6,8 +6,12 @@ rounded, and every computer gets the same bytes.
 """
 
 import asyncio
+import fcntl
+import os
 import shutil
 import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,18 +41,36 @@ def _make(folder: Path) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         if shutil.disk_usage(folder.parent).free < _NEEDED_BYTES:
             raise _no_room()
-        beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    except OSError as error:
+        with _alone_in(folder.parent):
+            # Whoever was first has made it meanwhile.
+            if not folder.exists():
+                _make_beside(source, folder)
+    except (OSError, RuntimeError) as error:
         raise _no_room() from error
+
+
+def _make_beside(source: Path, folder: Path) -> None:
+    beginning = f".{folder.name}-"
+    for left_behind in folder.parent.glob(f"{beginning}*"):
+        # By a process that was killed while it wrote.
+        shutil.rmtree(left_behind, ignore_errors=True)
+    beside = Path(tempfile.mkdtemp(prefix=beginning, dir=folder.parent))
     try:
         _convert(source, beside)
         beside.rename(folder)
-    except (OSError, RuntimeError) as error:
-        # Another process that was first has left the same folder.
-        if not folder.exists():
-            raise _no_room() from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Generator[None]:
+    """One process at a time, until this ends or the process does."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def packaged_weights() -> Path:
