@@ -54,3 +54,8 @@ def test_what_cannot_be_measured_is_refused(given: str, capsys: pytest.CaptureFi
         main(["bench", "relay", given])
     assert ended.value.code == 2
     assert "is not a number from" in capsys.readouterr().err
+
+
+def test_a_session_too_large_for_one_address_is_refused_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "relay", "--members", "40"]) == 1
+    assert capsys.readouterr().err.startswith("A session of 40 is more than one address may have")

@@ -20,6 +20,7 @@ import psutil
 
 from kafila.cli.program import program
 from kafila.domain.errors import UserError
+from kafila.engine.faults import first_cause
 
 if TYPE_CHECKING:
     from kafila.network.relay_cost import Cost, Delays
@@ -112,14 +113,21 @@ def _at_least(text: str, least: int) -> int:
 
 def run_relay(arguments: argparse.Namespace) -> int:
     """Measure, and print the figures."""
-    figures = asyncio.run(measure(sessions=arguments.sessions, members=arguments.members))
+    try:
+        figures = asyncio.run(measure(sessions=arguments.sessions, members=arguments.members))
+    except BaseExceptionGroup as group:
+        raise first_cause(group) from None
     print(json.dumps(msgspec.to_builtins(figures)) if arguments.json else "\n".join(draw(figures)))
     return 0
 
 
 async def measure(*, sessions: int, members: int, effort: Effort | None = None) -> Figures:
     """A whole run. Raises UserError."""
+    from kafila.network.rendezvous_load import sources_for
+    from kafila.protocol.rendezvous_limits import Limits
+
     effort = effort or Effort()
+    sources_for(sessions, members, Limits())
     _allow_connections(sessions * members)
     async with _rendezvous() as (server, address):
         relay = await _measure_relay(server, address, effort)
@@ -297,4 +305,8 @@ def _aligned(rows: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _spread(values: dict[str, float], unit: str) -> str:
-    return f"{values['p50']:.2g} {unit}, 95 % under {values['p95']:.2g} {unit}"
+    return f"{_short(values['p50'])} {unit}, 95 % under {_short(values['p95'])} {unit}"
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"

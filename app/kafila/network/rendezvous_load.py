@@ -15,6 +15,7 @@ import msgspec
 
 from kafila.domain.errors import PeerError, UserError
 from kafila.network.endpoint_seat import Seated, SeatHolder
+from kafila.network.rendezvous_advice import silent
 from kafila.network.rendezvous_client import Exchange, RendezvousClient
 from kafila.protocol.links import Address, RelaySeat
 from kafila.protocol.relay_frames import SeatedFrame, decode_from_relay
@@ -25,7 +26,7 @@ SPARE_FILES = 64
 HELLO = bytes(400)
 """As long as what a joiner says first."""
 
-_AT_ONCE = 48
+_AT_ONCE = 16
 """Sessions that sign on side by side: a group's members come together, all groups do not."""
 _FIRST_SOURCE = ipaddress.IPv4Address("127.1.0.1")
 _SEATED_WITHIN_S = 15.0
@@ -195,13 +196,16 @@ class _Seats:
         self._count = count(1).__next__
 
     async def take(self, seat: RelaySeat) -> None:
-        """Hold this seat from now on. Raises TimeoutError where the relay does not give it."""
+        """Hold this seat from now on. Raises UserError where the relay does not give it."""
         now = self._loop.time()
         holder = self._holders[seat.slot] = SeatHolder(seat, count=self._count, now=now)
         self._waiting[seat.slot] = taken = self._loop.create_future()
         self._ask(holder, now)
-        async with asyncio.timeout(_SEATED_WITHIN_S):
-            await taken
+        try:
+            async with asyncio.timeout(_SEATED_WITHIN_S):
+                await taken
+        except TimeoutError as error:
+            raise silent(seat.relay) from error
 
     async def keep(self) -> None:
         """Show the relay that all are there, whenever that is due."""
