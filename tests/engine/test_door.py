@@ -15,6 +15,7 @@ from kafila.assets import asset
 from kafila.domain.capability import Machine
 from kafila.domain.errors import UserError
 from kafila.domain.ids import MemberId, SessionId
+from kafila.domain.snapshot import NoPort
 from kafila.engine.door import HostDoor, Sign
 from kafila.engine.events import DoorStep, Event, Guest, GuestCame, GuestGone, Invitation, InvitationChanged
 from kafila.engine.knock import Entry, Knocker
@@ -27,7 +28,6 @@ from kafila.protocol.control import Declined, Welcome
 from kafila.protocol.invitation import Invitation as InvitationText
 from kafila.protocol.invitation import make_code, parse_invitation
 from kafila.protocol.links import Address, Candidates, Peer, RelaySeat
-from kafila.protocol.outside import NoPort
 from kafila.protocol.pairing import Introduction, Offer
 from kafila.protocol.pake import JoinerExchange
 from kafila.protocol.rendezvous_session import SignallingEvent
@@ -91,6 +91,13 @@ class OneRendezvous:
 
     async def announce(self, nameplate: int, port: int) -> Announcement:
         raise AssertionError((nameplate, port))
+
+    def is_outside(self, host: str) -> bool:
+        del host
+        return False
+
+    async def is_reached(self, here: Address, witness: Address) -> bool | None:
+        raise AssertionError((here, witness))
 
     async def open_port(self, port: int) -> OpenPort | NoPort:
         raise AssertionError(port)

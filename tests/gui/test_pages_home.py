@@ -170,6 +170,13 @@ def test_hosting_sends_what_was_chosen(talks: ConversationsPage, sent: list[Comm
     assert sent == [HostSession(model="qwen3-32b", group="Sunday group", context=2048, concurrency=2)]
 
 
+def test_the_router_is_asked_only_where_the_host_agreed(talks: ConversationsPage, sent: list[Command]) -> None:
+    QTest.mouseClick(talks.get_code, LEFT)
+    talks.elsewhere.click()
+    QTest.mouseClick(talks.get_code, LEFT)
+    assert [command.open_port for command in sent if isinstance(command, HostSession)] == [False, True]
+
+
 def test_a_group_without_a_name_is_its_owners(talks: ConversationsPage, sent: list[Command]) -> None:
     QTest.mouseClick(talks.get_code, LEFT)
     assert isinstance(sent[0], HostSession)

@@ -11,7 +11,7 @@ from helpers import snapshots
 from kafila.domain.commands import Admit, Command, Decline, LeaveSession, NewCode, Remove, StartRing, TrustKnown
 from kafila.domain.errors import Problem
 from kafila.domain.plan import Refusal
-from kafila.domain.snapshot import Forming, FormStep, JoinStep, Reach
+from kafila.domain.snapshot import Forming, FormStep, JoinStep, NoPort, Reach
 from kafila.gui.bridge import EngineStopped
 from kafila.gui.pages.ended import EndedPage, EngineStoppedPage
 from kafila.gui.pages.forming import FormingPage
@@ -67,6 +67,29 @@ def test_where_only_the_link_works_no_code_is_shown(room: WaitingRoomPage) -> No
     assert not room.code_card.code.isVisible()
     assert not room.code_card.copy_code.isVisible()
     assert room.code_card.copy_link.isVisible()
+
+
+@pytest.mark.parametrize(
+    ("reach", "no_port", "pill", "notice"),
+    [
+        (Reach.SAME_NETWORK, None, "Open to people on this network", None),
+        (Reach.PROBABLY_ANYWHERE, None, "Probably open to people elsewhere", "Nobody has come in that way yet"),
+        (Reach.ANYWHERE, None, "Open to people anywhere", "Send the invitation to people elsewhere"),
+        (Reach.NEEDS_RENDEZVOUS, NoPort.REFUSED, "Open to people on this network", "The router opens no way in"),
+        (Reach.RENDEZVOUS, None, "Open to people with the code", None),
+        (Reach.RENDEZVOUS, NoPort.NOT_REACHED, "Open to people with the code", "nobody outside gets through"),
+    ],
+)
+def test_the_host_sees_from_where_people_can_join(
+    room: WaitingRoomPage, reach: Reach, no_port: NoPort | None, pill: str, notice: str | None
+) -> None:
+    room.show_snapshot(snapshots.waiting_room(reach=reach, no_port=no_port))
+    assert room.reach.text() == pill
+    shown = [each.words() for each in room.way_in.values() if each.isVisible()]
+    assert len(shown) == (0 if notice is None else 1)
+    assert notice is None or notice in shown[0]
+    room.show_snapshot(snapshots.waiting_room(reach=reach, no_port=no_port, is_host=False, code=None, link=None))
+    assert not any(each.isVisible() for each in room.way_in.values())
 
 
 def test_members_are_told_by_owner_speed_and_way(room: WaitingRoomPage) -> None:

@@ -71,6 +71,7 @@ async def test_the_doctor_asks_the_router_where_it_may(tmp_path: Path, way: str)
     assert json.loads(unasked)["port_mapping"] is None
     assert json.loads(asked)["port_mapping"] is (way != "none")
     assert json.loads(asked)["port_mapping_by"] == way
+    assert json.loads(asked)["port_mapping_reached"] is (True if way != "none" else None)
 
 
 async def test_the_doctor_says_that_nobody_answers(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
+from kafila.domain.snapshot import NoPort
 from kafila.network.port_mapping import PortLease
 from kafila.protocol.links import Address
-from kafila.protocol.outside import NoPort
 from nat.meeting import PATIENCE, PORT
 from natlab.lab import Lab, Router, SiteSpec, open_lab
 from natlab.namespaces import Computer

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from end_to_end.alone import Alone
-from helpers.processes import Homes
+from helpers.processes import Homes, Process
 from nat.sessions import AT, LINE, PROMPT, finish, laid_out, start, start_session
 from natlab.capture import capturing
 from natlab.lab import Lab, SiteSpec
@@ -17,9 +17,16 @@ from natlab.rules import Nat
 pytestmark = [pytest.mark.mlx, pytest.mark.timeout(300)]
 
 
+def reaches(host: Process) -> list[str]:
+    """From where the host was told that people can join, in the order of what was learned."""
+    return [line.partition(".")[0] for line in host.errors().splitlines() if line.startswith("People ")]
+
+
 def test_a_host_with_a_public_address_needs_no_rendezvous_service(homes: Homes, alone: Alone, tiny: Path) -> None:
     with laid_out(Nat.OPEN, Nat.PORT_RESTRICTED, Nat.SYMMETRIC) as lab:
-        answer = finish(start_session(lab, homes, tiny, 3))
+        members = start_session(lab, homes, tiny, 3)
+        answer = finish(members)
+    assert reaches(members[0]) == ["People elsewhere can probably join, too", "People can join from anywhere"]
     assert answer["token_ids"] == list(alone.answer(tiny, PROMPT, max_tokens=8).token_ids)
     assert {edge["path"] for edge in answer["edges"]} == {"direct", "relayed"}
 
@@ -28,7 +35,9 @@ def test_a_host_with_public_ipv6_needs_no_rendezvous_service(homes: Homes, alone
     host = SiteSpec(name="0", nat=Nat.OPEN, ipv4=False, ipv6=True, line=LINE)
     joiner = SiteSpec(name="1", nat=Nat.SYMMETRIC, ipv6=True, line=LINE)
     with closing(Lab([host, joiner], LINE)) as lab:
-        answer = finish(start_session(lab, homes, tiny, 2))
+        members = start_session(lab, homes, tiny, 2)
+        answer = finish(members)
+    assert reaches(members[0]) == ["People on this network can join", "People can join from anywhere"]
     assert answer["token_ids"] == list(alone.answer(tiny, PROMPT, max_tokens=8).token_ids)
     assert {edge["path"] for edge in answer["edges"]} == {"direct"}
 
@@ -38,9 +47,11 @@ async def test_a_host_whose_router_opens_a_port_needs_no_rendezvous_service(
 ) -> None:
     with laid_out(Nat.PORT_RESTRICTED, Nat.SYMMETRIC) as lab:
         async with gateway_device(lab.routers("0")[0]) as gateway:
-            answer = finish(start_session(lab, homes, tiny, 2, "--open-port"))
+            members = start_session(lab, homes, tiny, 2, "--open-port")
+            answer = finish(members)
             # The lease was taken back at the end.
             assert gateway.open == {}
+    assert reaches(members[0]) == ["People elsewhere can probably join, too", "People can join from anywhere"]
     assert answer["token_ids"] == list(alone.answer(tiny, PROMPT, max_tokens=8).token_ids)
 
 

@@ -17,21 +17,21 @@ from kafila.compute.runtime import StageRuntime
 from kafila.domain.capability import Capability, Reachability
 from kafila.domain.errors import PeerError, Problem, UserError
 from kafila.domain.model import ModelSpec
-from kafila.domain.snapshot import ModelCard, ThisComputer
+from kafila.domain.snapshot import ModelCard, NoPort, ThisComputer
 from kafila.engine.engine import World
 from kafila.engine.keystore import device_key
 from kafila.engine.ports import Progress, ReadRange
 from kafila.engine.settings import Folders, SettingsFile, describe_machine
+from kafila.network.connect_back import is_reached
 from kafila.network.endpoint import Endpoint
 from kafila.network.identity import DeviceIdentity
 from kafila.network.lan import Announcement, find_rendezvous
-from kafila.network.lan_addresses import ipv6_addresses, lan_addresses
+from kafila.network.lan_addresses import ipv6_addresses, is_outside, lan_addresses
 from kafila.network.measure import measure_network
 from kafila.network.port_mapping import PortLease
 from kafila.network.rendezvous_client import RendezvousClient
 from kafila.network.rendezvous_server import RendezvousServer
 from kafila.protocol.links import Address, LinkEvent
-from kafila.protocol.outside import NoPort
 from kafila.protocol.rendezvous_session import SignallingEvent
 from kafila.protocol.roster import sign_roster
 from kafila.protocol.words import WordList
@@ -144,6 +144,14 @@ class NetworkDoors:
     async def announce(self, nameplate: int, port: int) -> Announcement:
         """Make a session known on this network."""
         return await Announcement.start(nameplate, port)
+
+    def is_outside(self, host: str) -> bool:
+        """By this computer's own addresses."""
+        return is_outside(host)
+
+    async def is_reached(self, here: Address, witness: Address) -> bool | None:
+        """Ask the other rendezvous."""
+        return await is_reached(here, witness)
 
     async def open_port(self, port: int) -> PortLease | NoPort:
         """Ask the router."""

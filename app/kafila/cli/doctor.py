@@ -69,12 +69,17 @@ async def _examine(asked: Sequence[Address], *, ask_router: bool) -> "NetworkRep
 
     async with asyncio.TaskGroup() as tasks:
         measuring = tasks.create_task(measure_network(asked))
-        trying = tasks.create_task(try_port()) if ask_router else None
+        trying = tasks.create_task(try_port(next(iter(asked), None))) if ask_router else None
     report = measuring.result()
     if trying is None:
         return report
-    how = trying.result().how
-    return msgspec.structs.replace(report, port_mapping=how is not None, port_mapping_by=how or "none")
+    trial = trying.result()
+    return msgspec.structs.replace(
+        report,
+        port_mapping=trial.how is not None,
+        port_mapping_by=trial.how or "none",
+        port_mapping_reached=trial.reached,
+    )
 
 
 def _address(text: str) -> Address:
@@ -98,6 +103,7 @@ def report_as_json(report: "NetworkReport") -> Map[str, object]:
         "ipv6_address": report.ipv6_address,
         "port_mapping": report.port_mapping,
         "port_mapping_by": report.port_mapping_by,
+        "port_mapping_reached": report.port_mapping_reached,
         "mtu_bytes": report.mtu_bytes,
         "rendezvous": None if report.rendezvous is None else str(report.rendezvous),
         "rendezvous_rtt_ms": report.rtt_ms,
@@ -119,7 +125,7 @@ def describe(report: "NetworkReport", *, was_asked: bool) -> list[str]:
         ("Lets in", _FILTERINGS[report.filtering]),
         ("Meets neighbours at its own public address", _say(report.hairpin, "yes", "no")),
         ("IPv6", _say_ipv6(report)),
-        ("Port opened by the router", _WAYS.get(report.port_mapping_by or "", "not asked for")),
+        ("Port opened by the router", _say_port(report)),
         ("Largest packet", _NOT_LEARNED if report.mtu_bytes is None else f"{report.mtu_bytes} bytes"),
         ("Round trip to the rendezvous", _say_rtt(report)),
     )
@@ -178,6 +184,13 @@ def _say(value: object, yes: str, no: str) -> str:
     if value is None:
         return _NOT_LEARNED
     return yes if value else no
+
+
+def _say_port(report: "NetworkReport") -> str:
+    way = _WAYS.get(report.port_mapping_by or "", "not asked for")
+    if report.port_mapping_reached is None:
+        return way
+    return f"{way}; the rendezvous {'gets' if report.port_mapping_reached else 'does not get'} through to it"
 
 
 def _say_ipv6(report: "NetworkReport") -> str:

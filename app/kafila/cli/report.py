@@ -8,6 +8,7 @@ from typing import TextIO
 from kafila.domain.chat import AnswerDone
 from kafila.domain.ids import MemberId
 from kafila.domain.plan import Plan
+from kafila.domain.reach import reach_in_words
 from kafila.domain.snapshot import (
     Ended,
     Forming,
@@ -111,6 +112,8 @@ class Reporter:
             if room.code is not None:
                 self.tell(f"Code: {room.code}")
             self.tell(f"Invitation link: {room.link}")
+        if room.is_host and room.link is not None and (reach := reach_in_words(room.reach, room.no_port)) is not None:
+            self._once(reach.sentence())
         for newcomer in room.newcomers:
             self._newcomer(newcomer)
         self._knocked &= {newcomer.phrase for newcomer in room.newcomers}

@@ -67,7 +67,26 @@ class Reach(StrEnum):
 
     THIS_COMPUTER = "this-computer"
     SAME_NETWORK = "same-network"
+    PROBABLY_ANYWHERE = "probably-anywhere"
+    """This computer has a way in from outside, and nobody has shown yet that it leads here."""
+    ANYWHERE = "anywhere"
+    """Somebody did come in from outside."""
+    NEEDS_RENDEZVOUS = "needs-rendezvous"
+    """A way in was asked for and there is none: people elsewhere need the group's rendezvous."""
     RENDEZVOUS = "rendezvous"
+
+
+class NoPort(StrEnum):
+    """Why the router opened no port."""
+
+    NO_ROUTER = "no-router"
+    """This computer knows of no router that it could ask."""
+    REFUSED = "refused"
+    """The router does not do that, or not now, or says nothing at all."""
+    BEHIND_ANOTHER = "behind-another"
+    """The router has no public address itself: what it opens leads nowhere."""
+    NOT_REACHED = "not-reached"
+    """It opened one, and yet nobody outside gets in there."""
 
 
 class Idle(msgspec.Struct, frozen=True, kw_only=True, tag="idle"):
@@ -95,6 +114,8 @@ class WaitingRoom(msgspec.Struct, frozen=True, kw_only=True, tag="waiting-room")
     """The code to say or paste; None for members, and where only the link can work."""
     link: str | None
     reach: Reach
+    no_port: NoPort | None = None
+    """Why there is no way in, where one was asked for."""
     trust_known: bool
     members: tuple[Member, ...]
     newcomers: tuple[Newcomer, ...]

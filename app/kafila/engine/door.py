@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 
 from kafila.domain.errors import PeerError, Problem
 from kafila.domain.ids import MemberId
-from kafila.domain.snapshot import Reach
+from kafila.domain.snapshot import NoPort, Reach
 from kafila.engine.events import Broke, Event, Guest, GuestCame, GuestGone, Invitation, InvitationChanged
-from kafila.engine.ports import Announcement, Doors, Endpoint, Exchange, Line, OpenPort, Rendezvous
+from kafila.engine.own_rendezvous import OwnRendezvous
+from kafila.engine.ports import Announcement, Doors, Endpoint, Exchange, Line
 from kafila.protocol.attempts import CONFIRM_WITHIN_S
 from kafila.protocol.control import Declined, Here, Welcome, decode_sealed, encode_message
 from kafila.protocol.door import Closed, Door
 from kafila.protocol.invitation import Code
 from kafila.protocol.invitation import Invitation as InvitationText
 from kafila.protocol.links import Address, Candidates
-from kafila.protocol.outside import NoPort
 from kafila.protocol.pairing import (
     GoOn,
     Introduction,
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from kafila.protocol.sealed import SealedChannel
 
 log = logging.getLogger(__name__)
-
-LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +68,9 @@ class HostDoor:
         self._sign = sign
         self._is_known = is_known
         self._happened = happened
-        self._server: Rendezvous | None = None
+        self._own: OwnRendezvous | None = None
         self._reachable: tuple[Address, ...] = ()
-        self._reach = Reach.RENDEZVOUS
-        self._port: OpenPort | None = None
+        self._no_port: NoPort | None = None
         self.line: Line | None = None
         self._nameplate = 0
         self._code: Code | None = None
@@ -84,10 +81,16 @@ class HostDoor:
         self._changes: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue()
 
     async def open(self, rendezvous: Address | None, listen: Address | None, tasks: asyncio.TaskGroup) -> None:
-        """Reach a rendezvous, or (None) run one here, and take this computer's seat at its relay."""
-        address = rendezvous or await self._serve(listen)
-        if rendezvous is not None:
-            self._reachable = (rendezvous,)
+        """Reach a rendezvous, or (None) run one here, and take this computer's seat at its relay.
+
+        Where the router may be asked, one here is tried first: it serves if the rendezvous gets through to it.
+        """
+        if rendezvous is not None and not self._sign.open_port:
+            address = rendezvous
+        else:
+            address = await self._serve(listen, rendezvous, tasks)
+        if self._own is None:
+            self._reachable = (address,)
         self.line = await self._doors.line(address, tasks=tasks, on_event=self._signalling)
         seat = await self.line.open_session()
         await self._endpoint.take_seat(seat.seat)
@@ -99,37 +102,26 @@ class HostDoor:
         """Make the first code."""
         await self._make_code(self._nameplate)
 
-    async def _serve(self, listen: Address | None) -> Address:
-        self._server = await self._doors.serve(listen, loopback_only=not self._sign.announce)
-        address = self._server.addresses[0]
-        lan = self._doors.lan_addresses(address.port) if self._sign.announce else ()
-        everywhere = address.host in {"0.0.0.0", "::"}  # noqa: S104  # recognised, not bound to
-        here = Address(LOOPBACK, address.port) if everywhere else address
-        self._reachable = (lan or (here,)) if everywhere else (address,)
-        same_network = any(each.host != LOOPBACK for each in self._reachable)
-        self._reach = Reach.SAME_NETWORK if same_network else Reach.THIS_COMPUTER
-        if self._sign.open_port and same_network:
-            await self._ask_router(address.port)
-        return here
-
-    async def _ask_router(self, port: int) -> None:
-        opened = await self._doors.open_port(port)
-        if isinstance(opened, NoPort):
-            log.warning("the router opened no port (%s): people on this network can join, nobody else", opened.value)
-        else:
-            self._port = opened
-            self._reachable = (*self._reachable, opened.outside)
+    async def _serve(self, listen: Address | None, witness: Address | None, tasks: asyncio.TaskGroup) -> Address:
+        """Run a rendezvous here; the address of the one to use, which is the witness where it cannot get through."""
+        own = self._own = OwnRendezvous(self._doors, announced=self._sign.announce, changed=self._reach_changed)
+        here = await own.open(listen, open_port=self._sign.open_port, tasks=tasks)
+        if witness is None or await own.prove(witness):
+            return here
+        self._own, self._no_port = None, own.no_port
+        await own.close()
+        return witness
 
     async def close(self) -> None:
         """Leave the rendezvous, and end the one that runs here."""
-        if self._announcement is not None:
-            await self._announcement.stop()
-        if self.line is not None:
-            await self.line.close()
-        if self._port is not None:
-            await self._port.close()
-        if self._server is not None:
-            await self._server.close()
+        try:
+            if self._announcement is not None:
+                await self._announcement.stop()
+            if self.line is not None:
+                await self.line.close()
+        finally:
+            if self._own is not None:
+                await self._own.close()
 
     # The code ------------------------------------------------------------------------------------
 
@@ -137,22 +129,32 @@ class HostDoor:
         self._code = self._door.open(nameplate)
         if self._announcement is not None:
             await self._announcement.update(nameplate)
-        elif self._sign.announce and self._server is not None:
-            self._announcement = await self._doors.announce(nameplate, self._server.addresses[0].port)
+        elif self._sign.announce and self._own is not None:
+            self._announcement = await self._doors.announce(nameplate, self._own.port)
         await self._show()
 
     async def _show(self) -> None:
         if self._code is None:
             self._happened(InvitationChanged(invitation=None))
             return
-        text = InvitationText(code=self._code, at=self._reachable)
+        own = self._own
+        text = InvitationText(code=self._code, at=self._reachable if own is None else own.reachable)
         spoken = await self._can_be_spoken(self._code.nameplate)
-        code = self._code.spoken() if spoken else None
-        self._happened(InvitationChanged(invitation=Invitation(code=code, link=text.link(), reach=self._reach)))
+        invitation = Invitation(
+            code=self._code.spoken() if spoken else None,
+            link=text.link(),
+            reach=Reach.RENDEZVOUS if own is None else own.reach,
+            no_port=self._no_port if own is None else own.no_port,
+        )
+        self._happened(InvitationChanged(invitation=invitation))
+
+    def _reach_changed(self) -> None:
+        if self._code is not None:
+            self._changes.put_nowait(self._show)
 
     async def _can_be_spoken(self, nameplate: int) -> bool:
         """Whether a joiner finds the session by the code alone: nearby, or by its own settings."""
-        if self._server is None or not self._sign.announce:
+        if self._own is None or not self._sign.announce:
             return True
         return bool(await self._doors.find(nameplate))
 

@@ -13,7 +13,7 @@ from kafila.domain.commands import Ask, Command, HostSession, JoinSession, StopA
 from kafila.domain.errors import Problem, Reason
 from kafila.domain.ids import MemberId, SessionId
 from kafila.domain.model import ModelSpec
-from kafila.domain.snapshot import FormStep, JoinStep, Pace, Reach
+from kafila.domain.snapshot import FormStep, JoinStep, NoPort, Pace, Reach
 from kafila.protocol.control import AnswerEvent, Declined, Form, Message, Welcome
 from kafila.protocol.links import Candidates, LinkEvent, Peer
 from kafila.protocol.roster import Roster
@@ -26,6 +26,7 @@ class Invitation:
     code: str | None
     link: str
     reach: Reach
+    no_port: NoPort | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -170,8 +170,9 @@ def _parts(plan: Plan) -> list[tuple[MemberId, int, int]]:
 
 def _invited(hosting: Hosting, invitation: Invitation | None) -> Stepped:
     first = hosting.invitation is None and invitation is not None and hosting.companions
-    reach = invitation.reach if invitation else hosting.reach
-    hosting = replace(hosting, invitation=invitation, reach=reach)
+    hosting = replace(hosting, invitation=invitation)
+    if invitation:
+        hosting = replace(hosting, reach=invitation.reach, no_port=invitation.no_port)
     if first and invitation:
         count, hosting = hosting.companions, replace(hosting, companions=0)
         return hosting, [StartCompanions(link=invitation.link, count=count)]

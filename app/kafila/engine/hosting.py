@@ -11,7 +11,7 @@ from kafila.domain.errors import Problem
 from kafila.domain.ids import MemberId, SessionId
 from kafila.domain.model import ModelSpec
 from kafila.domain.plan import Objective, PathKind, Plan, Refusal
-from kafila.domain.snapshot import FormStep, Pace, Reach
+from kafila.domain.snapshot import FormStep, NoPort, Pace, Reach
 from kafila.engine.events import (
     Effect,
     Guest,
@@ -118,6 +118,7 @@ class Hosting:
     trust_known: bool = True
     invitation: Invitation | None = None
     reach: Reach = Reach.THIS_COMPUTER
+    no_port: NoPort | None = None
     guests: tuple[Guest, ...] = ()
     by_hand: tuple[tuple[MemberId, int], ...] = ()
     """How a person divided the blocks, in ring order from the head on; empty: the planner does."""

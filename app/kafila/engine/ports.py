@@ -9,10 +9,9 @@ from kafila.domain.commands import ChatMessage
 from kafila.domain.ids import MemberId, RequestId
 from kafila.domain.model import ModelSpec
 from kafila.domain.plan import PathKind
-from kafila.domain.snapshot import ModelCard
+from kafila.domain.snapshot import ModelCard, NoPort
 from kafila.protocol.frames import ActivationFrame, RefusalFrame
 from kafila.protocol.links import Address, Candidates, Channel, LinkEvent, Peer, RelaySeat
-from kafila.protocol.outside import NoPort
 from kafila.protocol.rendezvous_session import HostSeat, SignallingEvent
 from kafila.protocol.words import WordList
 
@@ -148,6 +147,10 @@ class Rendezvous(Protocol):
         """Where it listens."""
         ...
 
+    def watch(self, came: Callable[[str], None]) -> None:
+        """From now on say which addresses signalling connections come from."""
+        ...
+
     async def close(self) -> None:
         """Stop."""
         ...
@@ -171,6 +174,10 @@ class OpenPort(Protocol):
     @property
     def outside(self) -> Address:
         """Where it is reached from the Internet."""
+        ...
+
+    async def lost(self) -> None:
+        """Wait until the router keeps it open no longer, which may never be."""
         ...
 
     async def close(self) -> None:
@@ -204,6 +211,14 @@ class Doors(Protocol):
 
     async def announce(self, nameplate: int, port: int) -> Announcement:
         """Make a session known on this network, where it can carry that."""
+        ...
+
+    def is_outside(self, host: str) -> bool:
+        """Whether whoever has this address is neither on this computer nor on its networks."""
+        ...
+
+    async def is_reached(self, here: Address, witness: Address) -> bool | None:
+        """Have a rendezvous elsewhere try to connect here; None: it cannot tell."""
         ...
 
     async def open_port(self, port: int) -> OpenPort | NoPort:

@@ -145,9 +145,9 @@ class Session:
         folder, spec = await self._world.models.prepare(command.model)
         self._folder = folder
         listen = _address(command.listen)
-        own_rendezvous = command.rendezvous is None and self._world.settings.value.rendezvous is None
+        at = _address(command.rendezvous or self._world.settings.value.rendezvous)
         # The one given address is where the door listens; the ring's socket goes beside it.
-        beside = Address(listen.host, 0) if listen and own_rendezvous else listen
+        beside = Address(listen.host, 0) if listen and (at is None or command.open_port) else listen
         if opening.loopback_only:
             beside = Address(LOOPBACK, 0)
         self._endpoint = await self._world.open_endpoint(beside, self._link_event)
@@ -168,7 +168,6 @@ class Session:
             is_known=lambda member: member in trusted,
             happened=self._happened,
         )
-        at = _address(command.rendezvous or self._world.settings.value.rendezvous)
         await self._door.open(at, listen, tasks)
         self._happened(
             Opened(

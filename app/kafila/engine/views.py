@@ -126,6 +126,7 @@ def _waiting_room(hosting: Hosting) -> WaitingRoom:
         code=invitation.code if invitation else None,
         link=invitation.link if invitation else None,
         reach=hosting.reach,
+        no_port=hosting.no_port,
         trust_known=hosting.trust_known,
         starts_at=hosting.start_at,
         members=tuple(

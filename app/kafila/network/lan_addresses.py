@@ -8,9 +8,11 @@ import msgspec
 import psutil
 
 from kafila.protocol.links import Address
+from kafila.protocol.outside import is_public
 
 _PRIVATE = tuple(ipaddress.IPv4Network(text) for text in ("192.168.0.0/16", "10.0.0.0/8", "172.16.0.0/12"))
 _UNICAST = ipaddress.IPv6Network("2000::/3")
+_SITE_BITS = 48
 _INNER = ("docker", "br-", "veth", "virbr", "vmnet", "vboxnet", "lxc", "lxd", "cni", "podman")
 """Interfaces, by how their names begin, that lead to this computer's own guests alone."""
 
@@ -57,6 +59,29 @@ def ipv6_addresses(port: int) -> tuple[Address, ...]:
         if each.family == socket.AF_INET6 and (name not in statistics or statistics[name].isup)
     ]
     return tuple(Address(host, port) for host in dict.fromkeys(hosts) if ipaddress.IPv6Address(host) in _UNICAST)
+
+
+def has_address(host: str) -> bool:
+    """Whether this computer itself has an address."""
+    return any(each.address.partition("%")[0] == host for one in psutil.net_if_addrs().values() for each in one)
+
+
+def is_outside(host: str) -> bool:
+    """Whether whoever has this address is neither on this computer nor on its networks, but somewhere on the Internet.
+
+    A home's own networks share the first 48 bits of their IPv6 addresses.
+    """
+    if not is_public(host):
+        return False
+    address = ipaddress.ip_address(host)
+    for one in psutil.net_if_addrs().values():
+        for each in one:
+            if each.family in (socket.AF_INET, socket.AF_INET6):
+                own = each.address.partition("%")[0]
+                mask = (each.netmask or "255.255.255.255") if each.family == socket.AF_INET else _SITE_BITS
+                if address in ipaddress.ip_network(f"{own}/{mask}", strict=False):
+                    return False
+    return True
 
 
 def _is_usable(address: ipaddress.IPv4Address) -> bool:

@@ -60,6 +60,8 @@ class NetworkReport(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the router opened a port, where that was asked of it."""
     port_mapping_by: str | None = None
     """How it was asked when it did: pcp, nat-pmp or upnp; "none" where it did not."""
+    port_mapping_reached: bool | None = None
+    """Whether the rendezvous got through to that port."""
     mtu_bytes: int | None = None
     """The largest packet found to travel to the rendezvous in one piece."""
     rtt_ms: float | None = None

@@ -8,11 +8,11 @@ import asyncio
 import logging
 from typing import Protocol, Self
 
+from kafila.domain.snapshot import NoPort
 from kafila.network.measure_gateway import find_gateway
 from kafila.network.port_mapping_frames import Granted
 from kafila.network.port_mapping_pcp import PcpRouter
 from kafila.network.port_mapping_upnp import UpnpRouter
-from kafila.protocol.outside import NoPort
 
 LEASE_S = 600
 _SHORTEST_RENEWAL_S = 2.0

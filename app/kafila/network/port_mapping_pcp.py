@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kafila.domain.errors import PeerError
+from kafila.domain.snapshot import NoPort
 from kafila.network.port_mapping_frames import (
     NONCE_BYTES,
     ROUTER_PORT,
@@ -23,7 +24,7 @@ from kafila.network.port_mapping_frames import (
     read_pmp,
     read_pmp_address,
 )
-from kafila.protocol.outside import NoPort, is_public
+from kafila.protocol.outside import is_public
 
 _TRIES_AT_S = (0.0, 0.25, 0.6)
 _ANSWER_WITHIN_S = 1.0

@@ -20,9 +20,10 @@ from async_upnp_client.const import HttpRequest, HttpResponse
 from async_upnp_client.exceptions import UpnpActionError, UpnpError
 from async_upnp_client.ssdp import build_ssdp_search_packet, decode_ssdp_packet, is_valid_ssdp_packet
 
+from kafila.domain.snapshot import NoPort
 from kafila.network.port_mapping_frames import Granted
 from kafila.protocol.links import Address
-from kafila.protocol.outside import NoPort, is_public
+from kafila.protocol.outside import is_public
 
 SEARCH_WITHIN_S = 1.0
 DESCRIPTION_WITHIN_S = 2.0

@@ -1,7 +1,6 @@
-"""What it takes to be reached from the Internet: which addresses lead anywhere, and why a router opens no port."""
+"""Which addresses mean the same everywhere."""
 
 import ipaddress
-from enum import StrEnum
 
 _NOT_PUBLIC = tuple(
     ipaddress.IPv4Network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")
@@ -9,19 +8,8 @@ _NOT_PUBLIC = tuple(
 _UNICAST = ipaddress.IPv6Network("2000::/3")
 
 
-class NoPort(StrEnum):
-    """Why no port was opened."""
-
-    NO_ROUTER = "no-router"
-    """This computer knows of no router that it could ask."""
-    REFUSED = "refused"
-    """The router does not do that, or not now, or says nothing at all."""
-    BEHIND_ANOTHER = "behind-another"
-    """The router has no public address itself: what it opens leads nowhere."""
-
-
 def is_public(host: str) -> bool:
-    """Whether an address means the same everywhere, rather than inside one home or one carrier."""
+    """Whether an address leads to one computer from anywhere, rather than inside one home or one carrier."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

@@ -34,6 +34,14 @@ PING_EVERY_S = 10.0
 SILENCE_S = 25.0
 """Silence after which either side gives a connection up (never the line)."""
 
+CONNECT_BACK_WITHIN_S = 1.5
+"""How long a rendezvous tries to connect to who asks for it."""
+
+FIRST_TRIED_PORT = 1024
+"""Below are the services that computers have for everybody."""
+
+MAX_CONNECTED_BACK_BYTES = 256
+
 Nameplate = Annotated[int, msgspec.Meta(ge=1, le=MAX_NAMEPLATE)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
 Request = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
@@ -196,12 +204,20 @@ class NameplateHere(msgspec.Struct, frozen=True, kw_only=True):
     """The version that is spoken here."""
 
 
+class ConnectedBack(msgspec.Struct, frozen=True, kw_only=True):
+    """The JSON answer to POST /reach/PORT: what came of connecting to the port, from where that was asked."""
+
+    host: Annotated[str, msgspec.Meta(max_length=64)]
+    reached: bool
+
+
 FromClient = Hello | Open | CloseCode | Call | Say | HangUp | Ping | Ack | Bye
 FromServer = Welcome | Refused | Opened | Called | Denied | Incoming | Say | HangUp | Pong | Ack
 
 _encoder = msgspec.msgpack.Encoder()
 _from_client: msgspec.msgpack.Decoder[FromClient] = msgspec.msgpack.Decoder(FromClient)
 _here = msgspec.json.Decoder(NameplateHere)
+_connected_back = msgspec.json.Decoder(ConnectedBack)
 _from_server: msgspec.msgpack.Decoder[FromServer] = msgspec.msgpack.Decoder(FromServer)
 
 M = TypeVar("M")
@@ -225,6 +241,11 @@ def decode_from_server(data: bytes) -> FromServer:
 def decode_nameplate_here(data: bytes) -> NameplateHere:
     """Read an answer over HTTP. Raises PeerError for anything else."""
     return _decode(data, _here)
+
+
+def decode_connected_back(data: bytes) -> ConnectedBack:
+    """Read an answer over HTTP. Raises PeerError for anything else."""
+    return _decode(data, _connected_back)
 
 
 def _decode(data: bytes, decoder: msgspec.msgpack.Decoder[M] | msgspec.json.Decoder[M]) -> M:

@@ -82,6 +82,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     opens: Rate = Rate(20, 0.2)
     lookups: Rate = Rate(120, 4.0)
     """Questions over HTTP, each source."""
+    connects_back: Rate = Rate(6, 0.05)
+    """Questions whether a source is reached."""
+    connects_back_at_once: int = 64
     stun_requests: Rate = Rate(100, 20.0)
     sessions: int = 20_000
     exchanges_per_session: int = 64

@@ -45,6 +45,7 @@ class HelpPage(SidedPage):
         return (
             (Icon.SPARKLES, self.tr("How it works"), self._how()),
             (Icon.LOG_IN, self.tr("I cannot join"), self._cannot_join()),
+            (Icon.GLOBE, self.tr("People elsewhere"), self._elsewhere()),
             (Icon.ROUTE, self.tr("It says Relayed"), self._relayed()),
             (Icon.GAUGE, self.tr("Answers are slow"), self._slow()),
             (Icon.UNPLUG, self.tr("A computer is away"), self._away()),
@@ -89,6 +90,36 @@ class HelpPage(SidedPage):
                     self.tr("On a Mac: System Settings, Privacy, Local Network, then switch on Kafila."),
                 ),
                 (self.tr("Use the same version"), self.tr("Both computers need the same version of Kafila.")),
+            ),
+        )
+
+    def _elsewhere(self) -> Answer:
+        return Answer(
+            title=self.tr("People on other networks cannot join"),
+            why=self.tr(
+                "Routers at home let nobody in who was not asked for. So the invitation leads to this computer only "
+                "on the same network, until there is a way in."
+            ),
+            steps=(
+                (
+                    self.tr("Let Kafila ask the router"),
+                    self.tr("When you host, choose “Let people elsewhere join, too” and send them the invitation."),
+                ),
+                (
+                    self.tr("Switch on UPnP in the router"),
+                    self.tr("Its settings have it, often under “Internet” or “Port sharing”. Then host again."),
+                ),
+                (
+                    self.tr("Let somebody else host"),
+                    self.tr("Another home may have a router that opens a way in."),
+                ),
+                (
+                    self.tr("Or meet at a rendezvous"),
+                    self.tr(
+                        "Somebody starts “kafila rendezvous” on a small rented computer, and the host names its "
+                        "address in a terminal. It cannot read what is said."
+                    ),
+                ),
             ),
         )
 

@@ -22,7 +22,7 @@ from kafila.gui.widgets import (
     Tone,
     fill,
 )
-from kafila.gui.widgets.choices import ChoiceCard, Stepper
+from kafila.gui.widgets.choices import Check, ChoiceCard, Stepper
 from kafila.gui.widgets.details import Details, Facts
 from kafila.gui.widgets.focus import CORNER
 from kafila.gui.widgets.layouts import CardGrid, Columns, flow, stack
@@ -95,6 +95,7 @@ class ConversationsPage(Page):
         self.group_name.setProperty(CORNER, 11)
         self.group_name.setAccessibleName(self.tr("Name of the group"))
         self.group_name.setMaxLength(60)
+        self.elsewhere = Check(theme, self.tr("Let people elsewhere join, too"))
         self.facts = Facts(theme)
         self.need = NeedCard(theme)
         heading = stack(
@@ -120,7 +121,20 @@ class ConversationsPage(Page):
                 spacing=2,
             ),
             people, 12,
-            Text(theme, self.tr("What is your group called?"), Role.SUBHEADING, wrap=True), self.group_name,
+            Text(theme, self.tr("What is your group called?"), Role.SUBHEADING, wrap=True), self.group_name, 12,
+            stack(
+                Text(theme, self.tr("Is everyone on this network?"), Role.SUBHEADING, wrap=True),
+                Text(
+                    theme,
+                    self.tr(
+                        "For people elsewhere Kafila can ask the router here to open a way in. It is closed again "
+                        "when the session ends, and you still decide who gets in."
+                    ),
+                    Role.SMALL, Tone.MUTED, wrap=True,
+                ),
+                spacing=2,
+            ),
+            self.elsewhere,
             Details(theme, self.tr("Details: exact length in tokens"), self.facts),
         )  # fmt: skip
         columns = Columns(theme, 820, gap=32)
@@ -233,5 +247,6 @@ class ConversationsPage(Page):
                     group=self.group_name.text().strip() or self.group_name.placeholderText(),
                     context=self._length().tokens,
                     concurrency=self.people.value,
+                    open_port=self.elsewhere.isChecked(),
                 )
             )

@@ -11,6 +11,7 @@ from kafila.domain.capability import Capability
 from kafila.domain.commands import Admit, Decline, LeaveSession, NewCode, Remove, StartRing, TrustKnown
 from kafila.domain.ids import MemberId
 from kafila.domain.plan import Plan
+from kafila.domain.reach import reach_in_words
 from kafila.domain.snapshot import Member, Newcomer, Reach, Snapshot, WaitingRoom
 from kafila.gui import numbers
 from kafila.gui.machines import icon_of, path_pill, second_line, speed_word
@@ -38,9 +39,27 @@ from kafila.gui.widgets.layouts import Columns, flow, stack
 from kafila.gui.widgets.notice import Asking, Notice, NoticeKind
 from kafila.gui.widgets.rows import Row, RowList
 
+_WAYS_IN = (
+    (NoticeKind.OK, Icon.GLOBE),
+    (NoticeKind.ACCENT, Icon.INFO),
+    (NoticeKind.RELAYED, Icon.WIFI),
+)
 PILL_WIDTH = 96
 MENU_WIDTH = 30
 """What the menus of the other rows take."""
+
+
+def _kind_of(room: WaitingRoom) -> NoticeKind | None:
+    """How the way in is spoken of; None where the pill says all there is to say."""
+    match room.reach:
+        case Reach.ANYWHERE:
+            return NoticeKind.OK
+        case Reach.NEEDS_RENDEZVOUS:
+            return NoticeKind.RELAYED
+        case Reach.PROBABLY_ANYWHERE:
+            return NoticeKind.ACCENT
+        case _:
+            return NoticeKind.ACCENT if room.no_port else None
 
 
 class MemberRow(Row):
@@ -152,6 +171,8 @@ class CodeCard(Card):
         self.new_code.setVisible(for_people)
         if not for_people:
             self.lead.set_text(self.tr("Kafila starts more of itself on this computer; they join with this code"))
+        elif spoken and room.reach in (Reach.PROBABLY_ANYWHERE, Reach.ANYWHERE):
+            self.lead.set_text(self.tr("Send people here the code, people elsewhere the invitation"))
         elif spoken:
             self.lead.set_text(self.tr("Send this code to the people you want here"))
         else:
@@ -192,6 +213,7 @@ class WaitingRoomPage(Page):
         self.head.add_end(self.reach, spare=True)
         self.problem = Notice(theme, NoticeKind.LOST)
         self.code_card = CodeCard(theme, send)
+        self.way_in = {kind: Notice(theme, kind, icon) for kind, icon in _WAYS_IN}
         self.waiting = Notice(theme, NoticeKind.LANTERN, Icon.HOURGLASS)
         self._count = Text(theme, "", Role.BODY, Tone.MUTED)
         self.trust = Check(theme, self.tr("Let in computers I trusted before"))
@@ -211,7 +233,17 @@ class WaitingRoomPage(Page):
         heading = Columns(theme, 440, gap=8)
         heading.add(title, 1)
         heading.add(self.trust, 0)
-        left = stack(self.problem, self.code_card, self.waiting, 8, heading, self.list, self._hint, spacing=12)
+        left = stack(
+            self.problem,
+            self.code_card,
+            *self.way_in.values(),
+            self.waiting,
+            8,
+            heading,
+            self.list,
+            self._hint,
+            spacing=12,
+        )
         columns = Columns(theme, 880, gap=24)
         columns.add(left, 1)
         columns.add(self.plan, 0, 420)
@@ -288,9 +320,17 @@ class WaitingRoomPage(Page):
         words, icon = {
             Reach.THIS_COMPUTER: (self.tr("Only on this computer"), Icon.LAPTOP),
             Reach.SAME_NETWORK: (self.tr("Open to people on this network"), Icon.WIFI),
+            Reach.PROBABLY_ANYWHERE: (self.tr("Probably open to people elsewhere"), Icon.GLOBE),
+            Reach.ANYWHERE: (self.tr("Open to people anywhere"), Icon.GLOBE),
+            Reach.NEEDS_RENDEZVOUS: (self.tr("Open to people on this network"), Icon.WIFI),
             Reach.RENDEZVOUS: (self.tr("Open to people with the code"), Icon.GLOBE),
         }[room.reach]
         self.reach.show_as(words, PillKind.OUTLINE, icon)
+        told = reach_in_words(room.reach, room.no_port) if room.is_host else None
+        for kind, notice in self.way_in.items():
+            notice.setVisible(told is not None and kind is _kind_of(room))
+            if told is not None:
+                notice.say_problem(told)
 
     def _show_foot(self, room: WaitingRoom) -> None:
         count = len(room.members)

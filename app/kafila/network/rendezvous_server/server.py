@@ -4,13 +4,14 @@ import asyncio
 import logging
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
 from kafila.domain.errors import UserError
+from kafila.network.rendezvous_server.connect_back import ConnectBack
 from kafila.network.rendezvous_server.datagrams import Datagrams
 from kafila.network.rendezvous_server.doors import Doors
 from kafila.network.rendezvous_server.files import allow_files
@@ -66,9 +67,11 @@ class RendezvousServer:
             close_stream=self._datagrams.close_stream,
             take_frame=self._datagrams.take_frame,
         )
+        self._connect_back = ConnectBack(limits, self._loop.time)
         routes = self._signalling.application.router
         routes.add_get("/relay", self._streams.serve)
         routes.add_get("/metrics", self._tell_metrics)
+        routes.add_post(r"/reach/{port:\d{1,5}}", self._connect_back.serve)
         self._runner = web.AppRunner(
             self._signalling.application,
             access_log=None,
@@ -125,6 +128,10 @@ class RendezvousServer:
             f"This system lets one program have few files open: {self._connections} connections are the most here, "
             f"and not {self._wanted_connections}. “ulimit -n {needed}” before the start raises that, where it may."
         )
+
+    def watch(self, came: Callable[[str], None]) -> None:
+        """From now on say which addresses signalling connections come from."""
+        self._signalling.came = came
 
     def health(self) -> Health:
         """The present numbers."""
@@ -187,6 +194,7 @@ class RendezvousServer:
         self._ticking = self._loop.call_later(_TICK_S, self._tick)
         self._perform(self._machine.tick(now))
         self._datagrams.tick(now)
+        self._connect_back.tick()
 
     def _perform(self, effects: list[Effect]) -> None:
         relay = self._datagrams.relay

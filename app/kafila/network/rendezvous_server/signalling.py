@@ -10,7 +10,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from aiohttp.typedefs import Handler
 
 from kafila.network.rendezvous_server.doors import settled
-from kafila.network.rendezvous_server.sources import source_of
+from kafila.network.rendezvous_server.sources import source_of, unmapped
 from kafila.protocol.rendezvous import MAX_SIGNAL_BYTES, RENDEZVOUS_VERSION, NameplateHere, Refusal
 from kafila.protocol.rendezvous_server import Drop, Effect, RendezvousMachine, Transmit
 
@@ -85,6 +85,8 @@ class Signalling:
         perform: Callable[[list[Effect]], None],
         health: Callable[[], msgspec.Struct],
     ) -> None:
+        self.came: Callable[[str], None] | None = None
+        """Told of every address that a connection comes from."""
         self.stuck = 0
         """Connections given up because their clients took nothing."""
         self._machine = machine
@@ -144,6 +146,8 @@ class Signalling:
         self._connections[number] = connection
         log.debug("connection %d from %s", number, request.remote)
         source = source_of(request.remote or "")
+        if self.came is not None:
+            self.came(unmapped(request.remote or ""))
         self._perform(self._machine.connect(number, source, udp_port, self._now()))
         try:
             async with asyncio.TaskGroup() as tasks:
