@@ -36,7 +36,7 @@ http_log = logging.getLogger(f"{__name__}.http")
 
 def _keep_faults_of_ours(record: logging.LogRecord) -> bool:
     """What others send is no news, and where it came from is nobody's business."""
-    record.msg, record.args = "answering a request failed", ()
+    record.__dict__.update(msg="answering a request failed", args=())
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
