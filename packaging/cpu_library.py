@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -73,10 +74,12 @@ def build(library: Path = LIBRARY, *, compiler: list[str], extra: tuple[str, ...
     """Compile and link; the library appears whole or not at all. Raises BuildError."""
     with tempfile.TemporaryDirectory(dir=library.parent, prefix=".building-") as folder:
         beside = Path(folder)
-        objects = [
-            _run([*compiler, *FLAGS, *flags, *extra, "-c", str(source), "-o", str(beside / f"{source.stem}.o")])
+        commands = [
+            [*compiler, *FLAGS, *flags, *extra, "-c", str(source), "-o", str(beside / f"{source.stem}.o")]
             for source, flags in _steps()
         ]
+        with ThreadPoolExecutor(os.cpu_count()) as at_once:
+            objects = list(at_once.map(_run, commands))
         made = beside / library.name
         _run([*compiler, "-shared", *extra, "-o", str(made), *objects, "-lm", "-lpthread"])
         made.replace(library)

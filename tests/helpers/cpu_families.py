@@ -6,11 +6,13 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 from mlx import nn
-from mlx_lm.models.cache import make_prompt_cache
+from mlx_lm.models.cache import KVCache, make_prompt_cache
 from mlx_lm.utils import load_model
 
+from kafila.compute import backend
 from kafila.compute.backend import compute_in_native_type, computing
 from kafila.compute.cpu.blocks import plain_block
+from kafila.compute.stage import Stage
 
 TOKENS = 8
 CLOSE = 1e-3
@@ -69,6 +71,38 @@ def is_plain(folder: Path) -> bool:
     return plain_block(model.layers[0], type(model.layers[0])) is not None
 
 
+def calls_of_a_stage(folder: Path) -> tuple[int, bool]:
+    """How often a stage calls the library for its blocks, for a prompt and 300 tokens one by one; and whether
+    the states behind the last are bit by bit those of blocks that were called one after another.
+    """
+    library = backend.seam().library  # pyright: ignore[reportOptionalMemberAccess]
+    before, calls = library.run_blocks, list[int]()
+
+    def counted(steps: Any, count: int, *others: Any) -> int:
+        calls.append(count)
+        return before(steps, count, *others)
+
+    model, _ = load_model(folder, lazy=True)
+    compute_in_native_type(model)
+    blocks = [(type(block), block) for block in model.layers]
+    stage = Stage(model, first=0, end=len(blocks))
+    caches: list[Any] = list(stage.new_caches())
+    others = [KVCache() for _ in blocks]
+    whole: Any = model
+    library.run_blocks = counted
+    alike: list[bool] = []
+    try:
+        for step in range(301):
+            x = mx.random.normal((1, 20 if step == 0 else 1, whole.args.hidden_size))
+            found = stage.run(x, caches, caches[0].offset)
+            for (family, block), cache in zip(blocks, others, strict=True):
+                x = backend.run_block(family, block, x, "causal" if step == 0 else None, cache)
+            alike.append(bool(mx.array_equal(found, x).item()))
+    finally:
+        library.run_blocks = before
+    return len(calls), all(alike)
+
+
 def stand_ins() -> list[Any]:
     """The functions that the library stands in for, as they are now."""
     core: Any = mx
@@ -78,10 +112,8 @@ def stand_ins() -> list[Any]:
 
 def are_back_after_the_end() -> bool:
     """Whether the end of the seam leaves MLX as it was; and a new one works."""
-    from kafila.compute import backend  # noqa: PLC0415
-
     inside = stand_ins()
     backend.put_back()
     outside = stand_ins()
     backend.start()
-    return all(a is not b for a, b in zip(inside, outside, strict=True)) and backend.library_in_use() is not None
+    return all(a is not b for a, b in zip(inside, outside, strict=True)) and backend.seam() is not None

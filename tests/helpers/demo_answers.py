@@ -56,17 +56,69 @@ def recorded() -> list[Answer]:
     return [Answer(**answer) for answer in json.loads(FILE.read_text(encoding="utf-8"))]
 
 
-def answers(folder: Path, numbers: Sequence[int], *, tokens: int = TOKENS, together: bool = False) -> list[Answer]:
-    """What is answered to some of the prompts: one after another, as a stage computes; or in one
-    batch, operation by operation.
-    """
-    from kafila.compute.backend import take_blocks  # noqa: PLC0415
+def answers(folder: Path, numbers: Sequence[int], *, tokens: int = TOKENS) -> list[Answer]:
+    """What is answered to some of the prompts, token by token, as a stage computes."""
+    from kafila.compute.stage import Stage  # noqa: PLC0415
 
     model, prompts = _open(folder, numbers)
-    if together:
-        return _together(model, prompts, tokens)
-    take_blocks(model)
-    return [_answer(model, prompt, tokens) for prompt in prompts]
+    stage = Stage(model, first=0, end=len(model.layers))
+    found: list[Answer] = []
+    for prompt in prompts:
+        answer, caches, ids, position = Answer(tokens=[], margins=[]), stage.new_caches(), prompt, 0
+        for _ in range(tokens):
+            logits = _through(stage, ids, caches, position, rows=1)
+            position += len(ids)
+            ids = [_note(answer, logits[0])]
+        found.append(answer)
+    return found
+
+
+def followed(folder: Path, numbers: Sequence[int]) -> list[Answer]:
+    """What a stage finds likeliest behind each token of the recorded answers, each fed as a whole.
+
+    As long as it is the next token of the answer, that is what would be answered token by token.
+    """
+    from kafila.compute.stage import Stage  # noqa: PLC0415
+
+    model, prompts = _open(folder, numbers)
+    stage = Stage(model, first=0, end=len(model.layers))
+    texts = _with_answers(prompts, numbers)
+    return [_noted(_through(stage, text, stage.new_caches(), 0, rows=TOKENS)) for text in texts]
+
+
+def followed_together(folder: Path, numbers: Sequence[int]) -> list[Answer]:
+    """The same with the whole model, all texts in one batch, operation by operation."""
+    import mlx.core as mx  # noqa: PLC0415
+    import numpy as np  # noqa: PLC0415
+    from mlx_lm.models.cache import BatchKVCache  # noqa: PLC0415
+
+    from kafila.compute.backend import computing  # noqa: PLC0415
+
+    model, prompts = _open(folder, numbers)
+    texts = _with_answers(prompts, numbers)
+    longest = max(map(len, texts))
+    padding = [longest - len(text) for text in texts]
+    ids = mx.array([[0] * before + text for before, text in zip(padding, texts, strict=True)])
+    with computing():
+        logits = model(ids, cache=[BatchKVCache(padding) for _ in model.layers])[:, -TOKENS:]
+    mx.eval(logits)
+    return [_noted(rows) for rows in np.array(logits)]
+
+
+def steps_are_alike(folder: Path, number: int, *, tokens: int) -> bool:
+    """Whether an answer's logits, token by token, are bit by bit those of the answer fed as a whole."""
+    import numpy as np  # noqa: PLC0415
+
+    from kafila.compute.stage import Stage  # noqa: PLC0415
+
+    model, prompts = _open(folder, [number])
+    stage = Stage(model, first=0, end=len(model.layers))
+    text = _with_answers(prompts, [number])[0][: len(prompts[0]) + tokens - 1]
+    whole = _through(stage, text, stage.new_caches(), 0, rows=tokens)
+    caches, start = stage.new_caches(), len(prompts[0])
+    single = [_through(stage, text[:start], caches, 0, rows=1)]
+    single += [_through(stage, [text[at]], caches, at, rows=1) for at in range(start, len(text))]
+    return bool(np.array_equal(np.concatenate(single), whole))
 
 
 def differences(found: Sequence[Answer], expected: Sequence[Answer]) -> tuple[int, int]:
@@ -94,44 +146,28 @@ def _open(folder: Path, numbers: Sequence[int]) -> tuple[Any, list[list[int]]]:
     return model, [list(tokenizer.apply_chat_template(turn, add_generation_prompt=True)) for turn in turns]
 
 
-def _answer(model: Any, prompt: list[int], tokens: int) -> Answer:
-    import mlx.core as mx  # noqa: PLC0415
-    from mlx_lm.models.cache import make_prompt_cache  # noqa: PLC0415
-
-    caches = make_prompt_cache(model)
-    answer = Answer(tokens=[], margins=[])
-    ids = prompt
-    for _ in range(tokens):
-        logits = _logits(model, mx.array([ids]), caches)[0]
-        ids = [_note(answer, logits)]
-    return answer
+def _with_answers(prompts: Sequence[list[int]], numbers: Sequence[int]) -> list[list[int]]:
+    """Prompts with their recorded answers, but for the last token."""
+    known = recorded()
+    return [prompt + known[number].tokens[: TOKENS - 1] for prompt, number in zip(prompts, numbers, strict=True)]
 
 
-def _together(model: Any, prompts: list[list[int]], tokens: int) -> list[Answer]:
-    import mlx.core as mx  # noqa: PLC0415
-    from mlx_lm.models.cache import BatchKVCache  # noqa: PLC0415
-
-    longest = max(map(len, prompts))
-    padding = [longest - len(prompt) for prompt in prompts]
-    caches = [BatchKVCache(padding) for _ in model.layers]
-    found = [Answer(tokens=[], margins=[]) for _ in prompts]
-    ids = mx.array([[0] * before + prompt for before, prompt in zip(padding, prompts, strict=True)])
-    for _ in range(tokens):
-        rows = _logits(model, ids, caches)
-        ids = mx.array([[_note(answer, row)] for answer, row in zip(found, rows, strict=True)])
-    return found
-
-
-def _logits(model: Any, ids: Any, caches: Any) -> Any:
+def _through(stage: Any, ids: list[int], caches: Any, position: int, *, rows: int) -> Any:
+    """Logits behind the last rows."""
     import mlx.core as mx  # noqa: PLC0415
     import numpy as np  # noqa: PLC0415
 
-    from kafila.compute.backend import computing  # noqa: PLC0415
-
-    with computing():
-        logits = model(ids, cache=caches)[:, -1]
+    hidden = stage.run(stage.embed(mx.array([ids]), position), caches, position)
+    logits = stage.unembed(hidden[:, -rows:], position + len(ids) - rows)
     mx.eval(logits)
-    return np.array(logits)
+    return np.array(logits)[0]
+
+
+def _noted(rows: Any) -> Answer:
+    answer = Answer(tokens=[], margins=[])
+    for row in rows:
+        _note(answer, row)
+    return answer
 
 
 def _note(answer: Answer, logits: Any) -> int:

@@ -4,14 +4,17 @@ Import this on the MLX thread only.
 """
 
 import gc
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import mlx.core as mx
 from mlx import nn
 from mlx.utils import tree_flatten
+from mlx_lm.models.cache import KVCache, make_prompt_cache
 from mlx_lm.utils import maybe_set_recommended_wired_limit
 
+from kafila.compute.cpu.chain import OwnCache
 from kafila.compute.cpu.library import load
 from kafila.compute.cpu.seam import Seam, keep_as_stored
 from kafila.protocol.frames import Dtype
@@ -91,15 +94,29 @@ def run_block(family: type[nn.Module], block: nn.Module, x: mx.array, *args: Any
     return family.__call__(block, x, *args, **kwargs)
 
 
-def take_blocks(model: nn.Module) -> None:
-    """Have every block of a whole model computed as one of a stage is."""
-    if _seams:
-        _seams[0].take_blocks(model)
+def run_blocks(
+    blocks: Sequence[tuple[type[nn.Module], nn.Module]],
+    x: mx.array,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    caches: Sequence[Any],
+) -> mx.array | None:
+    """Blocks that follow one another, with their classes and caches, at once; None where they run one by one.
+
+    `args` and `kwargs` are what the model calls the first of them with.
+    """
+    return _seams[0].run_blocks(blocks, x, args, kwargs, caches) if _seams else None
 
 
-def library_in_use() -> str | None:
-    """Which kernels of the library for processors compute here; None where MLX does."""
-    return _seams[0].library.kernels if _seams else None
+def new_caches(model: nn.Module) -> list[Any]:
+    """An empty cache of each block, as this device computes with it."""
+    caches = make_prompt_cache(model)
+    return [OwnCache() if _seams and type(cache) is KVCache else cache for cache in caches]
+
+
+def seam() -> Seam | None:
+    """The library for processors, where it computes here."""
+    return _seams[0] if _seams else None
 
 
 def named_arrays(module: nn.Module) -> dict[str, mx.array]:

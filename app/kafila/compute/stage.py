@@ -17,13 +17,13 @@ Import this on the MLX thread only.
 """
 
 import copy
+from collections.abc import Sequence
 from typing import Any, TypeGuard, cast
 
 import mlx.core as mx
 from mlx import nn
-from mlx_lm.models.cache import make_prompt_cache
 
-from kafila.compute.backend import computing, named_arrays, run_block
+from kafila.compute.backend import computing, named_arrays, new_caches, run_block, run_blocks
 from kafila.compute.caches import Cache
 
 
@@ -40,12 +40,13 @@ class Stage:
     def __init__(self, model: nn.Module, *, first: int, end: int) -> None:
         self.first, self.end = first, end
         self._model = model
-        self._template: list[Cache] = make_prompt_cache(model)
+        self._template: list[Cache] = new_caches(model)
         self.prefix, self._blocks = _find_blocks(model)
         if len(self._template) != len(self._blocks):
             message = f"{len(self._template)} caches for {len(self._blocks)} blocks"
             raise UnfitModelError(message)
         self._pass: _Pass | None = None
+        self._own = [(type(block), block) for block in self._blocks[first:end]]
         for index, block in enumerate(self._blocks):
             own = first <= index < end
             self._blocks[index] = self._hooked(block if own else _shell(block), index, own=own)
@@ -67,7 +68,7 @@ class Stage:
 
     def run(self, hidden: mx.array, caches: list[Cache], position: int) -> mx.array:
         """Hidden states behind the last own block; like all results here not evaluated yet."""
-        going = _Pass(enter=self.first, leave=self.end, hidden=hidden)
+        going = _Pass(enter=self.first, leave=self.end, hidden=hidden, caches=caches)
         self._call(going, _no_ids(hidden), self._every_cache(caches, position))
         return going.result()
 
@@ -111,6 +112,8 @@ class Stage:
                 raise RuntimeError(message)
             x = going.before(index, x)
             if own and going.runs(index):
+                if index == self.first:
+                    going.take(run_blocks(self._own, x, args, kwargs, going.caches))
                 x = run_block(family, module, x, *args, **kwargs)
             return going.after(index, x)
 
@@ -129,7 +132,8 @@ class Stage:
             if own and self.first <= index < self.end:
                 caches.append(own[index - self.first])
             else:
-                caches.append(by_kind.get(_kind(template)) or _shadow(template, position))
+                kind = _kind(template)
+                caches.append(by_kind.get(kind) or by_kind.setdefault(kind, _shadow(template, position)))
         return caches
 
 
@@ -142,7 +146,8 @@ class _Pass:
     from `enter` to `leave` run, and in front of block `leave` it is taken out.
     """
 
-    def __init__(self, *, enter: int, leave: int, hidden: mx.array | None) -> None:
+    def __init__(self, *, enter: int, leave: int, hidden: mx.array | None, caches: Sequence[Cache] = ()) -> None:
+        self.caches = caches
         self._enter, self._leave = enter, leave
         self._hidden = hidden
         self._taken: mx.array | None = None
@@ -159,6 +164,12 @@ class _Pass:
             self._taken = x
             raise _Taken
         return x
+
+    def take(self, result: mx.array | None) -> None:
+        """What comes out behind the last block, if all of them ran at once."""
+        if result is not None:
+            self._taken = result
+            raise _Taken
 
     def after(self, index: int, x: Any) -> mx.array:
         """What follows the block instead of its output `x`."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kafila.compute.cpu import library as cpu_library
-from kafila.compute.cpu.library import Attention, Element, Format, Kernels, Library, Matrix, Rope
+from kafila.compute.cpu.library import Attention, Block, Element, Format, Kernels, Library, Matrix, Rope, Rows, Step
 
 Array = np.ndarray[Any, Any]
 
@@ -61,6 +61,7 @@ def check_shapes(library: Library) -> None:
         for width, length, before in ((8, 1, 0), (33, 5, 7), (64, 9, 30), (80, 1, 11)):
             check_attention(library, width, length, before, random)
         check_rows(library, random)
+        check_blocks(library, random)
 
 
 def check_dense(library: Library, random: np.random.Generator) -> None:
@@ -102,6 +103,66 @@ def check_attention(library: Library, width: int, length: int, before: int, rand
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
         right = weights / weights.sum(axis=1, keepdims=True) @ v[0, head // 2]
         assert np.allclose(y[0, :, head], right, atol=1e-4)
+
+
+def check_blocks(library: Library, random: np.random.Generator) -> None:
+    """Two blocks with their caches at once are two blocks one after another, in halves."""
+    heads, key_heads, width, hidden, inner = 4, 2, 16, 64, 96
+    rows = {"query": 64, "key": 32, "value": 32, "output": 64, "gate": inner, "up": inner, "down": hidden}
+    weights = {
+        name: matrix_of(count, inner if name == "down" else hidden, 4, 32, random) for name, count in rows.items()
+    }
+    norm = random.normal(size=hidden).astype(np.float32)
+    block = Block(
+        **{name: made[0] for name, made in weights.items()},
+        first_norm=norm.ctypes.data,
+        second_norm=norm.ctypes.data,
+        rope=Rope(dims=width, interleaved=0, base=1e4, scale=1),
+        heads=heads,
+        key_heads=key_heads,
+        width=width,
+        eps=1e-5,
+    )
+    batch, room, offset, length = 2, 9, 4, 3
+    x = random.normal(size=(batch, length, hidden)).astype(np.float32)
+    caches = random.normal(size=(2, 2, batch, key_heads, room, width)).astype(np.float32)
+    expected = x
+    offsets = (ctypes.c_int64 * batch)(*[offset] * batch)
+    kept = caches.copy()
+    for keys, values in kept:
+        queries = np.empty((batch, heads, length, width), np.float32)
+        new = np.empty((2, batch, key_heads, length, width), np.float32)
+        places = [array.ctypes.data for array in (queries, new[0], new[1])]
+        assert not library.begin_block(ctypes.byref(block), expected.ctypes.data, batch, length, offsets, *places)
+        keys[:, :, offset : offset + length], values[:, :, offset : offset + length] = new
+        task = Attention(
+            queries=queries.ctypes.data,
+            keys=keys.ctypes.data,
+            values=values.ctypes.data,
+            batch=batch,
+            heads=heads,
+            key_heads=key_heads,
+            length=length,
+            keys_length=offset + length,
+            width=width,
+            value_width=width,
+            query_strides=tuple(step // 4 for step in queries.strides[:3]),
+            key_strides=tuple(step // 4 for step in keys.strides[:3]),
+            value_strides=tuple(step // 4 for step in values.strides[:3]),
+            scale=0.25,
+            causal=1,
+        )
+        y = np.empty_like(x)
+        byrefs = ctypes.byref(block), ctypes.byref(task)
+        assert not library.finish_block(*byrefs, expected.ctypes.data, y.ctypes.data)
+        expected = y
+    place = ctypes.addressof(block)
+    steps = (Step * 2)(*[Step(block=place, keys=k.ctypes.data, values=v.ctypes.data, room=room) for k, v in caches])
+    y = np.empty_like(x)
+    rows_of = Rows(batch=batch, length=length, offset=offset, scale=0.25, causal=1)
+    assert not library.run_blocks(steps, 2, ctypes.byref(rows_of), x.ctypes.data, y.ctypes.data)
+    assert (y == expected).all()
+    assert (caches == kept).all()
 
 
 def check_rows(library: Library, random: np.random.Generator) -> None:

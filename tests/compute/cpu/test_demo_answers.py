@@ -1,5 +1,8 @@
 """The demo's model answers with the library as it does with plain MLX, token by token.
 
+An answer fed as a whole tells what each of its tokens would have been followed by: as long as all
+are those recorded, so is what would be answered token by token, and it takes a fifth of the time.
+
 MLX's answers were recorded by `python tests/helpers/demo_answers.py record`; some of them are
 computed anew here, by plain MLX in a process of its own.
 """
@@ -8,7 +11,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ pytestmark = [pytest.mark.mlx, pytest.mark.slow, pytest.mark.timeout(600)]
 
 Run = Callable[..., Any]
 ALL = range(len(demo_answers.PROMPTS))
+BATCH = 5
 CHECKED, CHECKED_TOKENS = (0, 5, 12), 16
 """Which of MLX's answers are computed anew, and how far: MLX takes its time."""
 
@@ -45,23 +49,27 @@ def used(library: Library, on_thread: Run) -> None:
     """The MLX thread computes with the library."""
     from kafila.compute import backend  # noqa: PLC0415
 
-    assert on_thread(backend.library_in_use) == library.kernels
-
-
-def found(on_thread: Run, demo: Path, numbers: Sequence[int], *, together: bool) -> list[demo_answers.Answer]:
-    return on_thread(lambda: demo_answers.answers(demo, numbers, together=together))
+    seam = on_thread(backend.seam)
+    assert seam.library.kernels == library.kernels
 
 
 def test_alone(on_thread: Run, demo: Path) -> None:
-    wrong, excused = demo_answers.differences(found(on_thread, demo, ALL, together=False), demo_answers.recorded())
-    assert (wrong, excused) == (0, 0)
+    found = on_thread(lambda: demo_answers.followed(demo, ALL))
+    assert demo_answers.differences(found, demo_answers.recorded()) == (0, 0)
 
 
-def test_in_batches(on_thread: Run, demo: Path) -> None:
-    for numbers in (range(5), range(5, 10)):
-        expected = [demo_answers.recorded()[number] for number in numbers]
-        wrong, excused = demo_answers.differences(found(on_thread, demo, numbers, together=True), expected)
-        assert (wrong, excused) == (0, 0)
+def test_token_by_token_it_is_the_same_bit_for_bit(on_thread: Run, demo: Path) -> None:
+    assert on_thread(lambda: demo_answers.steps_are_alike(demo, 3, tokens=demo_answers.TOKENS))
+    found = on_thread(lambda: demo_answers.answers(demo, [7]))
+    assert demo_answers.differences(found, [demo_answers.recorded()[7]]) == (0, 0)
+
+
+@pytest.mark.parametrize("first", range(0, len(ALL), BATCH))
+def test_in_batches(on_thread: Run, demo: Path, first: int) -> None:
+    numbers = ALL[first : first + BATCH]
+    found = on_thread(lambda: demo_answers.followed_together(demo, numbers))
+    expected = [demo_answers.recorded()[number] for number in numbers]
+    assert demo_answers.differences(found, expected) == (0, 0)
 
 
 def test_what_was_recorded_is_what_mlx_answers(demo: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Every operation of the library against MLX's, whatever the shapes, formats and kinds of processor."""
 
+import platform
 from collections.abc import Callable
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafila.compute.cpu.library import Kernels, Library
+from kafila.compute.cpu.library import Features, Kernels, Library
 
 pytestmark = pytest.mark.mlx
 
@@ -170,3 +171,25 @@ def test_there_are_kernels_for_every_processor(library: Library, on_thread: Run)
     assert library.use_kernels(Kernels.AVX2_OR_NEON) in names
     assert library.use_kernels(Kernels.AVX512) == names[-1]
     assert set(names) <= {"plain C", "AVX2", "AVX-512 VNNI", "NEON"}
+
+
+X86 = Features.AVX2 | Features.FMA | Features.F16C
+EVERYTHING = X86 | Features.AVX512 | Features.VNNI
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="these are Intel's and AMD's names of what a processor has")
+@pytest.mark.parametrize(
+    ("features", "most", "name"),
+    [
+        (EVERYTHING, Kernels.AVX512, "AVX-512 VNNI"),
+        (EVERYTHING, Kernels.AVX2_OR_NEON, "AVX2"),
+        (EVERYTHING, Kernels.PLAIN, "plain C"),
+        (EVERYTHING & ~Features.VNNI, Kernels.AVX512, "AVX2"),
+        (EVERYTHING & ~Features.AVX512, Kernels.AVX512, "AVX2"),
+        (X86 & ~Features.FMA, Kernels.AVX512, "plain C"),
+        (X86 & ~Features.F16C, Kernels.AVX512, "plain C"),
+        (Features(0), Kernels.AVX512, "plain C"),
+    ],
+)
+def test_which_kernels_a_processor_gets(library: Library, features: Features, most: Kernels, name: str) -> None:
+    assert library.name_kernels(most, features) == name

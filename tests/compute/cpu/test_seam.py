@@ -46,6 +46,13 @@ async def test_plain_blocks_are_known(thread: MlxThread, tmp_path: Path, family:
     assert await thread.run(lambda: families().is_plain(folder)) == (family in PLAIN)
 
 
+async def test_a_stage_of_plain_blocks_is_one_call(thread: MlxThread, tmp_path: Path) -> None:
+    folder = await thread.run(write_tiny, tmp_path / "model", bits=4)
+    calls, alike = await thread.run(lambda: families().calls_of_a_stage(folder))
+    assert calls == 301
+    assert alike
+
+
 @pytest.mark.parametrize("bits", [None, 4, 8])
 async def test_large_weights_stay_as_they_are_stored(thread: MlxThread, tmp_path: Path, bits: int | None) -> None:
     folder = await thread.run(write_tiny, tmp_path / "model", bits=bits, tie_word_embeddings=True)

@@ -7,7 +7,6 @@ only.
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import cycle
@@ -23,9 +22,11 @@ from mlx_lm.models.qwen3_moe import ModelArgs as MixtureArgs
 from mlx_lm.models.qwen3_moe import Qwen3MoeDecoderLayer
 from mlx_lm.utils import load_model
 
+from kafila.compute.backend import compute_in_native_type, run_block, seam
+from kafila.compute.cpu.chain import OwnCache
 from kafila.compute.cpu.figures import Bench, BlockTimes, Rates
-from kafila.compute.cpu.library import Library, load
-from kafila.compute.cpu.seam import Seam, keep_as_stored
+from kafila.compute.cpu.library import Library
+from kafila.compute.stage import Stage
 
 PREFILL, BATCH = 128, 4
 CACHES = 4
@@ -42,26 +43,21 @@ def measure_cpu(demo: Path, gguf: Path | None, say: Callable[[str], None]) -> Be
 
     `say` gets a line as each part begins. The process is to have nothing else to do.
     """
-    library = load()
-    if library is None:
+    in_use = seam()
+    if in_use is None:
         return None
-    seam = Seam(library)
-    seam.install()
-    try:
-        say("memory")
-        read = _memory_gb_s(library)
-        bench = Bench(
-            kernels=library.kernels,
-            threads=library.threads,
-            memory_read_gb_s=read,
-            demo=_demo(seam, demo, gguf, say),
-            block_8b_q4=_blocks(seam, _large_block, 4, say),
-            block_8b_q8=_blocks(seam, _large_block, 8, say),
-            block_moe_q4=_blocks(seam, _mixture_block, 4, say),
-        )
-    finally:
-        seam.remove()
-    return bench
+    library = in_use.library
+    say("memory")
+    read = _memory_gb_s(library)
+    return Bench(
+        kernels=library.kernels,
+        threads=library.threads,
+        memory_read_gb_s=read,
+        demo=_demo(library, demo, gguf, say),
+        block_8b_q4=_blocks(_large_block, 4, say),
+        block_8b_q8=_blocks(_large_block, 8, say),
+        block_moe_q4=_blocks(_mixture_block, 4, say),
+    )
 
 
 def last_level_cache(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> int:
@@ -95,42 +91,42 @@ def _fastest(action: Callable[[], Any], *, runs: int) -> float:
     return min(spans)
 
 
-def _ways(seam: Seam) -> dict[str, Callable[[], AbstractContextManager[None]]]:
-    """Outside `at_work` everything is MLX's, as without the library."""
-    return {"mlx": nullcontext, "library": seam.at_work}
-
-
-def _demo(seam: Seam, folder: Path, gguf: Path | None, say: Callable[[str], None]) -> dict[str, Rates]:
-    found: dict[str, Rates] = {}
-    for name, way in _ways(seam).items():
-        say(f"demo model, {name}")
-        model, _ = load_model(folder, lazy=True)
-        if name == "library":
-            keep_as_stored(model)
-            seam.take_blocks(model)
-        else:
-            model.set_dtype(mx.float32)
-        with way():
-            found[name] = _rates(model)
+def _demo(library: Library, folder: Path, gguf: Path | None, say: Callable[[str], None]) -> dict[str, Rates]:
+    say("demo model, mlx")
+    plain, _ = load_model(folder, lazy=True)
+    plain.set_dtype(mx.float32)
+    # Outside a stage everything is MLX's, as without the library.
+    found = {"mlx": _rates(lambda: make_prompt_cache(plain), lambda ids, caches: plain(ids, cache=caches)[:, -1])}
+    say("demo model, library")
+    model, _ = load_model(folder, lazy=True)
+    compute_in_native_type(model)
+    stage = Stage(model, first=0, end=len(model.layers))
+    found["library"] = _rates(stage.new_caches, lambda ids, caches: _through_stage(stage, ids, caches))
     if gguf is not None and find_spec("llama_cpp") is not None:
         say("demo model, llama.cpp")
-        found["llama_cpp"] = _llama_cpp(gguf, seam.library.threads)
+        found["llama_cpp"] = _llama_cpp(gguf, library.threads)
     return found
 
 
-def _rates(model: nn.Module) -> Rates:
+def _through_stage(stage: Stage, ids: mx.array, caches: list[Any]) -> mx.array:
+    position = caches[0].offset
+    hidden = stage.run(stage.embed(ids, position), caches, position)
+    return stage.unembed(hidden[:, -1:], position + ids.shape[1] - 1)
+
+
+def _rates(new_caches: Callable[[], list[Any]], logits: Callable[[mx.array, list[Any]], mx.array]) -> Rates:
     ids = mx.arange(PREFILL)[None] + 1000
 
     def step(tokens: mx.array, caches: list[Any]) -> None:
-        mx.eval(model(tokens, cache=caches)[:, -1], [cache.state for cache in caches])
+        mx.eval(logits(tokens, caches), [cache.state for cache in caches])
 
     def decode(batch: int) -> float:
-        caches = make_prompt_cache(model)
+        caches = new_caches()
         step(mx.concatenate([ids[:, :32]] * batch), caches)
         token = mx.full((batch, 1), 5, mx.int32)
         return batch / _fastest(lambda: step(token, caches), runs=100)
 
-    prefill = PREFILL / _fastest(lambda: step(ids, make_prompt_cache(model)), runs=8)
+    prefill = PREFILL / _fastest(lambda: step(ids, new_caches()), runs=8)
     return Rates(decode1=decode(1), decode4=decode(BATCH), prefill128=prefill)
 
 
@@ -157,9 +153,7 @@ def _llama_cpp(gguf: Path, threads: int) -> Rates:
     return Rates(decode1=1 / decode_s, decode4=float("nan"), prefill128=PREFILL / prefill_s)
 
 
-def _blocks(
-    seam: Seam, make: Callable[[int], nn.Module], bits: int, say: Callable[[str], None]
-) -> dict[str, BlockTimes]:
+def _blocks(make: Callable[[int], nn.Module], bits: int, say: Callable[[str], None]) -> dict[str, BlockTimes]:
     one = make(bits)
     size = sum(array.nbytes for array in _arrays(one))
     count = max(2, min(-(-CACHES * last_level_cache() // size), _room() // size))
@@ -168,7 +162,7 @@ def _blocks(
 
     def through(block: nn.Module) -> Callable[..., Any]:
         def call(x: mx.array, mask: str | None, cache: KVCache) -> Any:
-            return seam.run_block(family, block, x, (mask, cache), {})
+            return run_block(family, block, x, mask, cache)
 
         return call
 
@@ -177,17 +171,17 @@ def _blocks(
     found: dict[str, BlockTimes] = {}
     for name, calls in ways.items():
         say(f"{family.__name__} of {size / 1e6:.0f} MB with {bits} bits, {name}")
-        found[name] = _block_times(calls, one)
+        found[name] = _block_times(calls, one, OwnCache if name == "library" else KVCache)
     return found
 
 
-def _block_times(blocks: Sequence[Callable[..., Any]], like: Any) -> BlockTimes:
+def _block_times(blocks: Sequence[Callable[..., Any]], like: Any, new_cache: Callable[[], KVCache]) -> BlockTimes:
     projection = like.self_attn.q_proj
     hidden = projection.scales.shape[-1] * projection.group_size
 
     def decode(batch: int, rounds: int) -> float:
         """Milliseconds of a block for one more token of each sequence, behind 32."""
-        caches = [KVCache() for _ in blocks]
+        caches = [new_cache() for _ in blocks]
         before, states = (mx.random.normal((batch, rows, hidden)) for rows in (32, 1))
         for block, cache in zip(blocks, caches, strict=True):
             mx.eval(block(before, "causal", cache))
@@ -204,7 +198,7 @@ def _block_times(blocks: Sequence[Callable[..., Any]], like: Any) -> BlockTimes:
     def prefill() -> float:
         states = mx.random.normal((1, PREFILL, hidden))
         mx.eval(states)
-        return 1e3 * _fastest(lambda: mx.eval(blocks[0](states, "causal", KVCache())), runs=6)
+        return 1e3 * _fastest(lambda: mx.eval(blocks[0](states, "causal", new_cache())), runs=6)
 
     decode1 = decode(1, 12)
     return BlockTimes(

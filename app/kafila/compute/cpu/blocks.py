@@ -21,6 +21,7 @@ from kafila.compute.cpu.operations import (
     address,
     attention,
     batch_offsets,
+    check,
     describe,
     in_one_piece,
     place,
@@ -60,7 +61,7 @@ class PlainBlock:
         queries = np.empty((batch, self.heads, length, self.width), np.float32)
         keys, values = (np.empty((batch, self.key_heads, length, self.width), np.float32) for _ in range(2))
         structure = ctypes.byref(self.structure)
-        _check(
+        check(
             library.begin_block(
                 structure, address(x), batch, length, offsets, place(queries), place(keys), place(values)
             )
@@ -78,7 +79,7 @@ class PlainBlock:
             message = f"attention with a mask of {getattr(mask, 'shape', mask)}"
             raise ValueError(message)
         y = np.empty(x.shape, np.float32)
-        _check(library.finish_block(ctypes.byref(self.structure), ctypes.byref(task.structure), address(x), place(y)))
+        check(library.finish_block(ctypes.byref(self.structure), ctypes.byref(task.structure), address(x), place(y)))
         return mx.array(y)
 
 
@@ -209,8 +210,3 @@ def _rope(rope: Any, arrays: list[mx.array]) -> Rope:
     if found is None:
         raise _Unsuitable
     return found
-
-
-def _check(result: int) -> None:
-    if result:
-        raise MemoryError

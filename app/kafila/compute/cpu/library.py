@@ -6,7 +6,7 @@ No MLX here. Pointers are plain addresses; whoever passes them keeps the memory 
 import ctypes
 import os
 import sys
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -54,6 +54,17 @@ class Kernels(IntEnum):
     PLAIN = 0
     AVX2_OR_NEON = 1
     AVX512 = 2
+
+
+class Features(IntFlag):
+    """What kernels need of an Intel or AMD processor; as in calls.c."""
+
+    AVX2 = 1
+    FMA = 2
+    F16C = 4
+    AVX512 = 8
+    """Of it, the parts F, BW, DQ and VL."""
+    VNNI = 16
 
 
 class _Structure(ctypes.Structure):
@@ -142,6 +153,29 @@ class Block(_Structure):
     ]
 
 
+class Step(_Structure):
+    """A block (as an address), and its cache: keys and values (batch, heads, room, width)."""
+
+    _fields_: ClassVar = [
+        ("block", ctypes.c_void_p),
+        ("keys", ctypes.c_void_p),
+        ("values", ctypes.c_void_p),
+        ("room", ctypes.c_int64),
+    ]
+
+
+class Rows(_Structure):
+    """New rows of each sequence, behind `offset` that are in the caches already."""
+
+    _fields_: ClassVar = [
+        ("batch", ctypes.c_int64),
+        ("length", ctypes.c_int64),
+        ("offset", ctypes.c_int64),
+        ("scale", ctypes.c_float),
+        ("causal", ctypes.c_int32),
+    ]
+
+
 _POINTER, _COUNT, _NUMBER, _FLOAT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32, ctypes.c_float
 _FUNCTIONS: dict[str, tuple[type[Any] | None, list[type[Any]]]] = {
     "kc_use_kernels": (ctypes.c_char_p, [ctypes.c_int]),
@@ -156,6 +190,8 @@ _FUNCTIONS: dict[str, tuple[type[Any] | None, list[type[Any]]]] = {
     "kc_attend": (ctypes.c_int, [_POINTER]),
     "kc_begin_block": (ctypes.c_int, [_POINTER, _POINTER, _COUNT, _COUNT, _POINTER, _POINTER, _POINTER, _POINTER]),
     "kc_finish_block": (ctypes.c_int, [_POINTER] * 4),
+    "kc_run_blocks": (ctypes.c_int, [_POINTER, _COUNT, _POINTER, _POINTER, _POINTER]),
+    "kc_name_kernels": (ctypes.c_char_p, [ctypes.c_int, ctypes.c_uint]),
     "kc_read": (ctypes.c_uint64, [_POINTER, _COUNT]),
 }
 
@@ -163,7 +199,7 @@ _FUNCTIONS: dict[str, tuple[type[Any] | None, list[type[Any]]]] = {
 class Library:
     """The loaded library. Its functions let other threads of Python run while they compute.
 
-    They are named as in calls.c, without the prefix: `library.multiply(…)`.
+    They are named as in the C sources, without the prefix: `library.multiply(…)`.
     """
 
     def __init__(self, file: Path = FILE) -> None:
@@ -180,12 +216,18 @@ class Library:
         self.attend: Callable[..., int] = loaded.kc_attend
         self.begin_block: Callable[..., int] = loaded.kc_begin_block
         self.finish_block: Callable[..., int] = loaded.kc_finish_block
+        self.run_blocks: Callable[..., int] = loaded.kc_run_blocks
         self.read: Callable[..., int] = loaded.kc_read
         self.release: Callable[[], None] = loaded.kc_release
+        self._name_kernels: Callable[[int, int], bytes] = loaded.kc_name_kernels
         self._use_kernels: Callable[[int], bytes] = loaded.kc_use_kernels
         self._use_threads: Callable[[int], int] = loaded.kc_use_threads
         self.kernels = self.use_kernels(Kernels.AVX512)
         self.threads = self.use_threads(wanted_threads())
+
+    def name_kernels(self, most: Kernels, features: Features) -> str:
+        """What `use_kernels` would take on a processor that has so much."""
+        return self._name_kernels(most, features).decode("ascii")
 
     def use_kernels(self, most: Kernels) -> str:
         """Take the best kernels that run here, up to a level; their name."""

@@ -136,7 +136,7 @@ class Operations:
             return None
         x = in_one_piece(x)
         y = np.empty((*x.shape[:-1], matrix.rows), np.float32)
-        _check(self.library.multiply(ctypes.byref(matrix), address(x), place(y), x.size // matrix.columns))
+        check(self.library.multiply(ctypes.byref(matrix), address(x), place(y), x.size // matrix.columns))
         return mx.array(y)
 
     def gather(self, x: mx.array, stored: Stored, chosen: mx.array) -> mx.array | None:
@@ -157,7 +157,7 @@ class Operations:
         which, rows = np.ascontiguousarray(which, np.uint32), np.ascontiguousarray(rows, np.int64)
         y = np.empty((*which.shape, 1, matrix.rows), np.float32)
         result = self.library.gather(ctypes.byref(matrix), address(x), place(which), place(rows), place(y), which.size)
-        _check(result)
+        check(result)
         return mx.array(y)
 
     def rms_norm(self, x: mx.array, weight: mx.array | None, eps: float) -> mx.array | None:
@@ -208,7 +208,7 @@ class Operations:
         result = self.library.rotate(
             ctypes.byref(rope), steps[0], place(y), shape, (ctypes.c_int64 * 3)(*steps[1]), offsets
         )
-        _check(result)
+        check(result)
         return mx.array(y)
 
     def attend(
@@ -228,7 +228,7 @@ class Operations:
         batch, heads, length, _ = queries.shape
         y = np.empty((batch, length, heads, values.shape[-1]), np.float32)
         task.structure.output = place(y)
-        _check(self.library.attend(ctypes.byref(task.structure)))
+        check(self.library.attend(ctypes.byref(task.structure)))
         return mx.array(y).transpose(0, 2, 1, 3)
 
 
@@ -353,7 +353,8 @@ def _or_null(array: mx.array | None) -> int | None:
     return None if array is None else address(array)
 
 
-def _check(result: int) -> None:
+def check(result: int) -> None:
+    """Raise what the library says by a result that is not 0."""
     if result == -1:
         raise MemoryError
     if result:

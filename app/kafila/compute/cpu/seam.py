@@ -8,7 +8,7 @@ so `at_work` is for blocks (and the head) that really run now.
 Import this on the MLX thread only.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,7 +16,8 @@ import mlx.core as mx
 from mlx import nn
 from mlx_lm.models import switch_layers
 
-from kafila.compute.cpu.blocks import plain_block
+from kafila.compute.cpu.blocks import PlainBlock, plain_block
+from kafila.compute.cpu.chain import run_chain
 from kafila.compute.cpu.library import Activation, Library
 from kafila.compute.cpu.operations import ELEMENTS, Operations, Stored, rope_of
 
@@ -49,21 +50,35 @@ class Seam:
         with self.at_work():
             plain = plain_block(block, family)
             if plain is not None:
-                call = _mask_and_cache(*args, **kwargs)
-                y = None if call is None else plain.run(self.library, x, *call)
+                y = self._run_plain(plain, x, _mask_and_cache(*args, **kwargs))
                 if y is not None:
                     return y
             return family.__call__(block, x, *args, **kwargs)  # pyright: ignore[reportCallIssue]
 
-    def take_blocks(self, model: nn.Module) -> None:
-        """Have every block of a model go through `run_block`, as a stage has its own."""
-        for block in model.layers:
-            family = type(block)
+    def _run_plain(self, plain: PlainBlock, x: mx.array, call: tuple[Any, Any] | None) -> mx.array | None:
+        if call is None:
+            return None
+        y = run_chain(self.library, (plain,), x, call[0], (call[1],))
+        return plain.run(self.library, x, *call) if y is None else y
 
-            def call(module: nn.Module, x: mx.array, *args: Any, _family: type = family, **kwargs: Any) -> Any:
-                return self.run_block(_family, module, x, args, kwargs)
+    def run_blocks(
+        self,
+        blocks: Sequence[tuple[type, nn.Module]],
+        x: mx.array,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        caches: Sequence[Any],
+    ) -> mx.array | None:
+        """Blocks that follow one another, with their classes and caches, all at once; None where that cannot be.
 
-            block.__class__ = type(family.__name__, (family,), {"__call__": call})
+        `args` and `kwargs` are what the model calls the first of them with.
+        """
+        plain = [plain_block(block, family) for family, block in blocks]
+        known = [block for block in plain if block is not None]
+        if len(known) != len(plain) or any(getattr(block, "use_sliding", False) for _, block in blocks):
+            return None
+        call = _mask_and_cache(*args, **kwargs)
+        return None if call is None else run_chain(self.library, known, x, call[0], caches)
 
     def install(self) -> None:
         """Stand in for MLX's functions. Functions that MLX would compile are run as they are."""
