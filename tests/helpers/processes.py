@@ -250,14 +250,24 @@ class Home:
 
     def put_key(self, key: bytes) -> None:
         """Give this computer a key, before anything is started."""
+        file = self._profile() / "device.key"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(key)
+
+    def put_names(self, *, machine: str, owner: str) -> None:
+        """Name this computer and its owner, before anything is started."""
+        file = self._profile() / "settings.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({"machine": machine, "owner": owner}))
+
+    def _profile(self) -> Path:
+        """Where what it remembers is kept."""
         environment = self.environment()
         if sys.platform == "darwin":
             config = self.folder / "Library" / "Application Support"
         else:
             config = Path(environment["XDG_CONFIG_HOME"])
-        file = config / "kafila" / "profiles" / "default" / "device.key"
-        file.parent.mkdir(parents=True)
-        file.write_bytes(key)
+        return config / "kafila" / "profiles" / "default"
 
     @property
     def models(self) -> Path:

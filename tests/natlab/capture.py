@@ -17,10 +17,6 @@ class Capture:
     def __init__(self) -> None:
         self.packets: list[bytes] = []
 
-    def holds(self, text: bytes) -> bool:
-        """Whether these bytes were in any packet."""
-        return any(text in packet for packet in self.packets)
-
 
 @contextmanager
 def capturing(namespace: Namespace) -> Generator[Capture]:
