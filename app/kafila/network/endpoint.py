@@ -21,7 +21,7 @@ from kafila.network.identity import DeviceIdentity, member_id
 from kafila.network.link import Link, LinkClosed
 from kafila.network.link_session import CloseCode, Ending, Session
 from kafila.network.paths import PeerPath
-from kafila.network.quic import AioquicMaker, destination_id, opens_connection
+from kafila.network.quic import TRANSPORT, AioquicMaker, Transport, destination_id, opens_connection
 from kafila.protocol.edge import MAX_CANDIDATES, OverAddress, OverRelay, Route
 from kafila.protocol.links import (
     LINK_IDLE_TIMEOUT_S,
@@ -49,6 +49,7 @@ class Endpoint:
         on_event: Callable[[LinkEvent], None],
         *,
         direct: bool,
+        transport: Transport,
     ) -> None:
         """For `open`."""
         self._own = identity.member
@@ -56,7 +57,7 @@ class Endpoint:
         self._on_event = on_event
         self._direct = direct
         self._loop = asyncio.get_running_loop()
-        self._maker = AioquicMaker(identity, idle_timeout_s=LINK_IDLE_TIMEOUT_S)
+        self._maker = AioquicMaker(identity, idle_timeout_s=LINK_IDLE_TIMEOUT_S, transport=transport)
         self._peers: dict[MemberId, KnownPeer] = {}
         self._leaving: list[KnownPeer] = []
         self._by_slot: dict[int, KnownPeer] = {}
@@ -76,6 +77,7 @@ class Endpoint:
         on_event: Callable[[LinkEvent], None],
         *,
         direct: bool = True,
+        transport: Transport = TRANSPORT,
     ) -> "Endpoint":
         """Open the socket, at `listen` or at a free port everywhere. Raises UserError.
 
@@ -83,7 +85,7 @@ class Endpoint:
         Without `direct`, all links stay on the relay and no address of this computer is told.
         """
         udp = UdpSocket.bind(listen)
-        endpoint = cls(identity, udp, on_event, direct=direct)
+        endpoint = cls(identity, udp, on_event, direct=direct, transport=transport)
         try:
             own_addresses(udp)
         except UserError:

@@ -159,9 +159,11 @@ class KnownPeer:
     def _follow_routes(self, now: float) -> None:
         routes = self.path.edge.routes()
         if routes != self._routes:
+            # A second way that is only taken beside the first makes it no other.
+            moved = routes[:1] != self._routes[:1]
             self._routes = routes
             for session in self.sessions:
-                session.nudge(now)
+                session.nudge(now, moved=moved)
 
     def _hear_of(self, session: Session) -> None:
         for event in session.news():

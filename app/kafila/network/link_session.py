@@ -241,10 +241,10 @@ class Session:
         """Whether anything that the peer sent could be decrypted."""
         return self._core.heard_at > 0
 
-    def nudge(self, now: float) -> None:
-        """The path below is another one now, or is back: what was lost on it goes out again."""
+    def nudge(self, now: float, *, moved: bool) -> None:
+        """The path below `moved`, or has got another beside it: what was lost on it goes out again."""
         if not isinstance(self.state, Ended):
-            self._core.nudge(now)
+            self._core.nudge(now, moved=moved)
 
     def end(self, code: CloseCode, reason: Ending) -> None:
         """Close, and tell the peer with the next `pump`."""
@@ -332,7 +332,7 @@ class Session:
                 self._core.ping()
             case Shaking():
                 # The first flight may have come before the other side was ready for it.
-                self._core.nudge(now)
+                self._core.nudge(now, moved=False)
             case Ended():
                 pass
 
@@ -341,7 +341,7 @@ class Session:
             case Up(quiet=True) if now < self._core.heard_at + QUIET_AFTER_S:
                 self.state = Up(quiet=False)
                 self._news.append(LinkHeard(peer=self.link.peer))
-                self._core.nudge(now)
+                self._core.nudge(now, moved=True)
             case _:
                 pass
 

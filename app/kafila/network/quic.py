@@ -19,24 +19,34 @@ from typing import Protocol
 import msgspec
 from aioquic.quic import events as quic_events
 from aioquic.quic.configuration import QuicConfiguration
-from aioquic.quic.connection import QuicConnection, QuicReceiveContext
+from aioquic.quic.connection import NetworkAddress, QuicConnection, QuicReceiveContext
 from aioquic.quic.packet import QuicProtocolVersion
 from aioquic.quic.stream import QuicStream
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from kafila.domain.errors import PeerError
 from kafila.domain.ids import MemberId
+from kafila.network.congestion import NAME, Pacer, RateControl
 from kafila.network.identity import DeviceIdentity
 
 ALPN = "kafila/1"
 DATAGRAM_BYTES = 1200
 """The size that every path carries, with room for a relay frame's head around it. Larger ones save
 CPU on a LAN, but there is no path discovery to find out where they pass."""
-CONGESTION_CONTROL = "cubic"
 WINDOW_BYTES = 16 << 20
 """What may be under way on a connection and on each stream: 200 Mbit/s over more than half a
 second. What is kept for a slow reader is bounded above, by the link's own credit."""
 CONNECTION_ID_BYTES = 8
+
+
+class Transport(msgspec.Struct, frozen=True, kw_only=True):
+    """What `kafila bench transport` compares. The defaults are what docs/network.md says of it."""
+
+    datagram_bytes: int = DATAGRAM_BYTES
+    congestion_control: str = NAME
+
+
+TRANSPORT = Transport()
 
 # The library's messages carry the peer's own words, which belong in no log of ours.
 logging.getLogger("quic").setLevel(logging.CRITICAL)
@@ -136,8 +146,8 @@ class QuicCore(Protocol):
         """Ask the peer for a sign of life."""
         ...
 
-    def nudge(self, now: float) -> None:
-        """Try again at once what went unanswered; the path is a new one or is back."""
+    def nudge(self, now: float, *, moved: bool) -> None:
+        """Try again at once what went unanswered. Where it `moved`, the path is another one now."""
         ...
 
     def close(self, code: int) -> None:
@@ -177,9 +187,9 @@ def opens_connection(datagram: bytes) -> bool:
 class AioquicMaker:
     """Makes cores that show this device's certificate, and ask for the other's."""
 
-    def __init__(self, identity: DeviceIdentity, *, idle_timeout_s: float) -> None:
-        self._client = _configuration(identity, idle_timeout_s, is_client=True)
-        self._server = _configuration(identity, idle_timeout_s, is_client=False)
+    def __init__(self, identity: DeviceIdentity, *, idle_timeout_s: float, transport: Transport = TRANSPORT) -> None:
+        self._client = _configuration(identity, idle_timeout_s, transport, is_client=True)
+        self._server = _configuration(identity, idle_timeout_s, transport, is_client=False)
 
     def dial(self, peer: MemberId, now: float) -> QuicCore:
         """See `CoreMaker`."""
@@ -199,17 +209,19 @@ def virtual_address(peer: MemberId) -> tuple[str, int]:
     return str(ipaddress.IPv6Address(0xFD << 120 | int(peer, 16))), 1
 
 
-def _configuration(identity: DeviceIdentity, idle_timeout_s: float, *, is_client: bool) -> QuicConfiguration:
+def _configuration(
+    identity: DeviceIdentity, idle_timeout_s: float, transport: Transport, *, is_client: bool
+) -> QuicConfiguration:
     return QuicConfiguration(
         alpn_protocols=[ALPN],
         certificate=identity.certificate,
         private_key=identity.private_key,
-        congestion_control_algorithm=CONGESTION_CONTROL,
+        congestion_control_algorithm=transport.congestion_control,
         connection_id_length=CONNECTION_ID_BYTES,
         idle_timeout=idle_timeout_s,
         is_client=is_client,
         max_data=WINDOW_BYTES,
-        max_datagram_size=DATAGRAM_BYTES,
+        max_datagram_size=transport.datagram_bytes,
         max_stream_data=WINDOW_BYTES,
         supported_versions=[QuicProtocolVersion.VERSION_1],
         # No authority vouches for a device: its key is compared with the roster's when the
@@ -234,6 +246,15 @@ class _Connection(QuicConnection):
             configuration=configuration,
             original_destination_connection_id=original_destination_connection_id,
         )
+        if (control := self._rate_control) is not None:
+            self._loss._pacer = Pacer(  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+                control, max_datagram_size=configuration.max_datagram_size
+            )
+
+    @property
+    def _rate_control(self) -> RateControl | None:
+        control = self._loss._cc  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        return control if isinstance(control, RateControl) else None
 
     @property
     def _streams_queue(self) -> list[QuicStream]:
@@ -283,6 +304,19 @@ class _Connection(QuicConnection):
         """Bytes in a stream's send buffer."""
         stream = self._streams.get(stream_id)
         return len(stream.sender._buffer) if stream is not None else 0  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+    def datagrams_to_send(self, now: float) -> list[tuple[bytes, NetworkAddress]]:
+        datagrams = super().datagrams_to_send(now)
+        control = self._rate_control
+        # What neither the window nor the pace holds back is held back by nothing: all is sent.
+        if control is not None and self._pacing_at is None and control.has_room():
+            control.note_limited()
+        return datagrams
+
+    def begin_anew(self) -> None:
+        """Forget what was learned of the path."""
+        if (control := self._rate_control) is not None:
+            control.begin_anew()
 
     def retry_now(self, now: float) -> None:
         """Forget the back-off of retransmissions, and send what is outstanding again."""
@@ -376,7 +410,9 @@ class _AioquicCore:
     def ping(self) -> None:
         self._quic.send_ping(0)
 
-    def nudge(self, now: float) -> None:
+    def nudge(self, now: float, *, moved: bool) -> None:
+        if moved:
+            self._quic.begin_anew()
         self._quic.retry_now(now)
 
     def close(self, code: int) -> None:
