@@ -12,6 +12,7 @@ import msgspec
 from kafila.assets import asset
 from kafila.cli.bench_cpu import add_cpu
 from kafila.cli.bench_relay import add_relay
+from kafila.cli.bench_transport import add_transport
 from kafila.cli.plan import read_fleet
 from kafila.domain.capability import Capability, Filtering, Mapping, Reachability
 from kafila.domain.ids import MemberId
@@ -69,6 +70,7 @@ def add_parser(
     planner.set_defaults(run=run_planner)
     add_cpu(bench, parents)
     add_relay(bench, parents)
+    add_transport(bench, parents)
 
 
 def run_planner(arguments: argparse.Namespace) -> int:

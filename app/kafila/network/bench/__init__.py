@@ -1,0 +1,1 @@
+"""Measures what a link does on a line of known delay, rate and loss. Nothing but `kafila bench` needs it."""
