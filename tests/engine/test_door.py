@@ -23,7 +23,7 @@ from kafila.engine.ports import Announcement, Link, OpenPort
 from kafila.network.identity import DeviceIdentity
 from kafila.network.rendezvous_client import RendezvousClient
 from kafila.network.rendezvous_server import RendezvousServer
-from kafila.protocol.attempts import MAX_FAILURES
+from kafila.protocol.attempts import MAX_FAILURES, MAX_OPEN_PER_REMOTE
 from kafila.protocol.control import Declined, Welcome
 from kafila.protocol.invitation import Invitation as InvitationText
 from kafila.protocol.invitation import make_code, parse_invitation
@@ -286,6 +286,18 @@ async def test_a_wrong_code_does_not_get_in_and_the_right_one_still_does() -> No
         assert "does not open" in await house.refusal(other_code(invitation.code))
         house.knock(invitation.code, DeviceIdentity.generate(), [])
         await house.guest()
+
+
+async def test_a_whole_household_may_knock_at_the_same_moment() -> None:
+    """More than may try a code from one address at a time: the others wait for their turn."""
+    async with open_house() as house:
+        invitation = await house.invitation()
+        assert invitation.code is not None
+        household = {DeviceIdentity.generate() for _ in range(2 * MAX_OPEN_PER_REMOTE)}
+        for joiner in household:
+            house.knock(invitation.code, joiner, [])
+        came = {(await house.guest()).member for _ in household}
+        assert came == {joiner.member for joiner in household}
 
 
 async def test_five_wrong_codes_end_the_code_and_the_host_has_another() -> None:

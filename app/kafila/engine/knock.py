@@ -19,7 +19,11 @@ from kafila.protocol.links import Address
 from kafila.protocol.pairing import (
     GoOn,
     Introduction,
+    OtherVersion,
     PairedHost,
+    TurnedAway,
+    TurnedAwayReason,
+    WrongCode,
 )
 from kafila.protocol.pake import EXCHANGE_ENTROPY_BYTES, JoinerExchange
 from kafila.protocol.rendezvous_session import ExchangeClosedError, SignallingEvent, SignallingLost
@@ -29,6 +33,9 @@ log = logging.getLogger(__name__)
 
 ADMISSION_PATIENCE_S = 600.0
 """How long a joiner waits to be let in."""
+
+TURNS, TURN_S = 12, 1.0
+"""How often, and how long after each other, a joiner knocks where others are at the door just then."""
 
 SIGNALLING_PATIENCE_S = 6.0
 """How long a joiner waits for a rendezvous that has gone: it may be one that a host has taken along."""
@@ -69,7 +76,7 @@ class Knocker:
         self._happened(DoorStep(step=JoinStep.SPEAKING))
         try:
             async with asyncio.timeout(CONFIRM_WITHIN_S):
-                paired = await self._pair(exchange, invitation.code)
+                exchange, paired = await self._pair_in_turn(exchange, invitation.code)
                 await exchange.say(paired.channel.seal(encode_message(Here(candidates=self._endpoint.candidates()))))
             self._happened(
                 DoorStep(
@@ -133,7 +140,23 @@ class Knocker:
             loop = asyncio.get_running_loop()
             self._patience = loop.call_later(SIGNALLING_PATIENCE_S, self._exchange.hang_up)
 
-    async def _pair(self, exchange: Exchange, code: Code) -> PairedHost:
+    async def _pair_in_turn(self, exchange: Exchange, code: Code) -> tuple[Exchange, PairedHost]:
+        """Prove the code; a host that has its hands full is called again. With the exchange that led in."""
+        turns = TURNS
+        while not isinstance(answer := await self._pair(exchange, code), PairedHost):
+            turns -= 1
+            busy = isinstance(answer, TurnedAway) and answer.reason is TurnedAwayReason.BUSY
+            if self.line is None or not busy or not turns:
+                problem = answer.problem()
+                raise UserError(title=problem.title, advice=problem.advice)
+            exchange.hang_up()
+            await asyncio.sleep(TURN_S * (0.5 + secrets.randbelow(1000) / 1000))
+            exchange, seat = await self.line.call(code.nameplate)
+            self._exchange = exchange
+            await self._endpoint.take_seat(seat)
+        return exchange, answer
+
+    async def _pair(self, exchange: Exchange, code: Code) -> PairedHost | WrongCode | OtherVersion | TurnedAway:
         machine = JoinerExchange(
             code=code,
             me=self._me,
@@ -145,11 +168,8 @@ class Knocker:
             match machine.receive(await exchange.hear()):
                 case GoOn(reply=reply):
                     await exchange.say(reply)
-                case PairedHost() as paired:
-                    return paired
-                case refusal:
-                    problem = refusal.problem()
-                    raise UserError(title=problem.title, advice=problem.advice)
+                case answer:
+                    return answer
 
     def _check(self, welcome: Welcome, paired: PairedHost) -> Entry:
         """A welcome is believed only from the host that proved the code."""
