@@ -120,6 +120,8 @@ class OwnRendezvous(OneRendezvous):
         super().__init__(server.addresses[0])
         self._server = server
         self._heard = heard
+        self.asked: Callable[[], None] = lambda: None
+        """What happens while it is looked for."""
 
     async def serve(self, listen: Address | None, *, loopback_only: bool) -> RendezvousServer:
         assert (listen, loopback_only) == (None, False)
@@ -130,6 +132,7 @@ class OwnRendezvous(OneRendezvous):
         return Announced()
 
     async def find(self, nameplate: int) -> tuple[Address, ...]:
+        self.asked()
         return await super().find(nameplate) if self._heard else ()
 
 
@@ -398,3 +401,22 @@ async def test_a_code_that_nobody_nearby_would_find_is_not_shown_and_its_link_is
     assert isinstance(link, InvitationText)
     assert shown[0].code == (link.code.spoken() if heard else None)
     assert link.at == (doors.address,)
+
+
+async def test_a_door_that_is_shut_while_its_code_is_looked_for_shows_none() -> None:
+    doors = OwnRendezvous(await RendezvousServer.open([Address("127.0.0.1", 0)]), heard=True)
+    host, happened = DeviceIdentity.generate(), asyncio.Queue[Event]()
+    sign = Sign(
+        me=introduction(host, "Desk"), offer=Offer(session=SESSION, group="Friends", model="A model"), announce=True
+    )
+    door = HostDoor(doors, NoEndpoint(), sign, is_known=lambda _: False, happened=happened.put_nowait)
+    doors.asked = door.shut
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            await door.open(None, None, tasks)
+            await door.invite()
+            await door.close()
+            tasks.create_task(close_house())
+    except* HouseClosedError:
+        pass
+    assert happened.empty()

@@ -165,6 +165,11 @@ async def test_a_witness_decides_whether_this_rendezvous_will_do(
         assert (own.reach, own.no_port) == (reach, no_port)
 
 
+async def test_a_computer_on_no_network_asks_no_router() -> None:
+    async with opened(House(router=Port(), lan=(Address("127.0.0.1", 47470),))) as (own, _):
+        assert (own.reach, own.no_port) == (Reach.THIS_COMPUTER, NoPort.NO_ROUTER)
+
+
 async def test_a_witness_is_not_asked_where_there_is_no_way_in() -> None:
     house = House()
     async with opened(house) as (own, _):

@@ -12,9 +12,10 @@ _WHY = {
     NoPort.NOT_REACHED: "The router opened a way in, but nobody outside gets through; a firewall may be closed.",
 }
 _WORDS = {
+    Reach.THIS_COMPUTER: ("Nobody else can join", "Connect this computer to a network, then host again."),
     Reach.SAME_NETWORK: (
         "People on this network can join",
-        "For people elsewhere, host again and let Kafila ask the router for a way in.",
+        "For people elsewhere, host again and say that they may join, in a terminal with “--open-port”.",
     ),
     Reach.PROBABLY_ANYWHERE: (
         "People elsewhere can probably join, too",
@@ -26,7 +27,8 @@ _WORDS = {
     ),
     Reach.NEEDS_RENDEZVOUS: (
         "Only people on this network can join",
-        "For people elsewhere, let the group meet at a rendezvous of its own: Help has the steps.",
+        "For people elsewhere, let the group meet at a rendezvous of its own, “kafila rendezvous” on a small "
+        "rented computer: Help has the steps.",
     ),
     Reach.RENDEZVOUS: (
         "People can join from anywhere",
@@ -36,8 +38,8 @@ _WORDS = {
 
 
 def reach_in_words(reach: Reach, no_port: NoPort | None) -> Problem | None:
-    """What a host reads; None where nobody is expected, in the demo."""
-    if reach is Reach.THIS_COMPUTER:
+    """What a host reads; None where nobody else is expected, as in the demo."""
+    if reach is Reach.THIS_COMPUTER and no_port is None:
         return None
     title, advice = _WORDS[reach]
     return Problem(title=title, advice=f"{_WHY[no_port]} {advice}" if no_port else advice)

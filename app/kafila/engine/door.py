@@ -74,6 +74,8 @@ class HostDoor:
         self.line: Line | None = None
         self._nameplate = 0
         self._code: Code | None = None
+        self._spoken: bool | None = None
+        """Whether a joiner finds the session by the code alone; None: not known yet."""
         self._announcement: Announcement | None = None
         self._door = Door(me=sign.me, offer=sign.offer, words=doors.words, entropy=secrets.token_bytes)
         self._exchanges = 0
@@ -104,7 +106,7 @@ class HostDoor:
 
     async def _serve(self, listen: Address | None, witness: Address | None, tasks: asyncio.TaskGroup) -> Address:
         """Run a rendezvous here; the address of the one to use, which is the witness where it cannot get through."""
-        own = self._own = OwnRendezvous(self._doors, announced=self._sign.announce, changed=self._reach_changed)
+        own = self._own = OwnRendezvous(self._doors, announced=self._sign.announce, changed=self._show)
         here = await own.open(listen, open_port=self._sign.open_port, tasks=tasks)
         if witness is None or await own.prove(witness):
             return here
@@ -126,31 +128,31 @@ class HostDoor:
     # The code ------------------------------------------------------------------------------------
 
     async def _make_code(self, nameplate: int) -> None:
-        self._code = self._door.open(nameplate)
+        code = self._code = self._door.open(nameplate)
+        self._spoken = None
         if self._announcement is not None:
             await self._announcement.update(nameplate)
         elif self._sign.announce and self._own is not None:
             self._announcement = await self._doors.announce(nameplate, self._own.port)
-        await self._show()
+        spoken = await self._can_be_spoken(nameplate)
+        # Meanwhile the door may have been shut, or the code have ended.
+        if self._code is code:
+            self._spoken = spoken
+            self._show()
 
-    async def _show(self) -> None:
-        if self._code is None:
-            self._happened(InvitationChanged(invitation=None))
+    def _show(self) -> None:
+        """Tell of the code, once it is known whether it is enough; and again when the reach is another."""
+        if self._code is None or self._spoken is None:
             return
         own = self._own
         text = InvitationText(code=self._code, at=self._reachable if own is None else own.reachable)
-        spoken = await self._can_be_spoken(self._code.nameplate)
         invitation = Invitation(
-            code=self._code.spoken() if spoken else None,
+            code=self._code.spoken() if self._spoken else None,
             link=text.link(),
             reach=Reach.RENDEZVOUS if own is None else own.reach,
             no_port=self._no_port if own is None else own.no_port,
         )
         self._happened(InvitationChanged(invitation=invitation))
-
-    def _reach_changed(self) -> None:
-        if self._code is not None:
-            self._changes.put_nowait(self._show)
 
     async def _can_be_spoken(self, nameplate: int) -> bool:
         """Whether a joiner finds the session by the code alone: nearby, or by its own settings."""

@@ -44,8 +44,9 @@ class OwnRendezvous:
         everywhere = address.host in {"0.0.0.0", "::"}  # noqa: S104  # recognised, not bound to
         here = Address(LOOPBACK, address.port) if everywhere else address
         self.reachable = (lan or (here,)) if everywhere else (address,)
-        if open_port and self.reach is not Reach.THIS_COMPUTER:
-            opened = await self._doors.open_port(address.port)
+        if open_port:
+            alone = self.reach is Reach.THIS_COMPUTER
+            opened = NoPort.NO_ROUTER if alone else await self._doors.open_port(address.port)
             if isinstance(opened, NoPort):
                 self.no_port = opened
             else:
