@@ -50,7 +50,7 @@ class Relay:
         data, source = self._socket.recvfrom(2048)
         if self.is_deaf:
             return
-        forward = self._machine.receive(data, Route(0, Address(*source)), self._loop.time())
+        forward = self._machine.receive(data, Route(0, Address(*source), source[0]), self._loop.time())
         if forward is not None and not (self.hides_where and forward.data[DELIVERED_OVERHEAD:][:1] == bytes((WHERE,))):
             self.seen.append(forward.data)
             self._socket.sendto(forward.data, (forward.route.address.host, forward.route.address.port))

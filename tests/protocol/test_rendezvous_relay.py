@@ -23,8 +23,8 @@ from kafila.protocol.rendezvous_relay import (
 
 HOST, GUEST, STRANGER = 11, 22, 33
 KEYS = {slot: bytes([slot]) * 32 for slot in (HOST, GUEST, STRANGER)}
-ROUTES = {slot: Route(0, Address("198.51.100.1", 4000 + slot)) for slot in KEYS}
-ELSEWHERE = Route(1, Address("2001:db8::5", 999))
+ROUTES = {slot: Route(0, Address("198.51.100.1", 4000 + slot), "198.51.100.1") for slot in KEYS}
+ELSEWHERE = Route(1, Address("2001:db8::5", 999), "2001:db8::/64")
 
 
 def make_relay(limits: Limits | None = None) -> RelayMachine:
@@ -117,17 +117,28 @@ def test_a_frame_with_a_wrong_mac_does_not_use_up_its_counter() -> None:
     assert relay.receive(frame(GUEST, HOST, 2), ROUTES[GUEST], 0.0) is not None
 
 
-def test_slots_and_sessions_have_their_rates() -> None:
+def test_slots_sessions_and_addresses_have_their_rates() -> None:
     size = len(frame(GUEST, HOST, 2))
     for limits in (
         Limits(slot_bytes=Rate(2.5 * size, size)),
         Limits(session_bytes=Rate(2.5 * size, size)),
+        Limits(source_bytes=Rate(2.5 * size, size)),
     ):
         relay = seated(limits)
         sent = [relay.receive(frame(GUEST, HOST, n), ROUTES[GUEST], 0.0) for n in range(2, 6)]
         assert [each is not None for each in sent] == [True, True, False, False]
         assert relay.dropped == {"over the rate": 2}
         assert relay.receive(frame(GUEST, HOST, 9), ROUTES[GUEST], 1.0) is not None
+
+
+def test_an_address_has_its_rate_whichever_seats_it_uses() -> None:
+    size = len(frame(GUEST, HOST, 2))
+    relay = seated(Limits(source_bytes=Rate(1.5 * size, size)))
+    assert relay.receive(frame(GUEST, HOST, 2), ROUTES[GUEST], 0.0) is not None
+    assert relay.receive(frame(HOST, GUEST, 2), ROUTES[HOST], 0.0) is None
+    assert relay.receive(frame(HOST, GUEST, 3), ELSEWHERE, 0.0) is not None
+    relay.tick(9.0)
+    assert relay.receive(frame(HOST, GUEST, 4), ROUTES[HOST], 9.0) is not None
 
 
 def test_a_seat_that_was_taken_back_neither_sends_nor_receives() -> None:

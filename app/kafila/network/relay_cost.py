@@ -25,7 +25,7 @@ from kafila.protocol.relay_frames import (
 PAYLOAD_BYTES = 1200
 _ROUND_BYTES = 12_000_000
 """In each direction, in one go: less than a seat may send at once."""
-_REST_S = 0.4
+_REST_S = 0.6
 """Until a seat may send as much again."""
 _WINDOW = 32
 """Datagrams under way in each direction: enough to keep the relay busy, and no queue overflows."""

@@ -100,5 +100,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     hello_within_s: float = 5.0
     grace_s: float = 120.0
     """How long a line without a connection is kept."""
-    slot_bytes: Rate = Rate(16 << 20, 40e6)
-    session_bytes: Rate = Rate(48 << 20, 120e6)
+    slot_bytes: Rate = Rate(16 << 20, 20e6)
+    """What one slot may have relayed: more than a link ever carries."""
+    session_bytes: Rate = Rate(48 << 20, 60e6)
+    source_bytes: Rate = Rate(48 << 20, 60e6)
+    """Half of what a relay can pass on at all, so that no address keeps others from it."""

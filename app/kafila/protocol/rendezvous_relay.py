@@ -20,7 +20,7 @@ from kafila.protocol.relay_frames import (
     encode_from_relay,
     is_authentic,
 )
-from kafila.protocol.rendezvous_limits import Bucket, Limits
+from kafila.protocol.rendezvous_limits import Bucket, Buckets, Limits
 
 REPLAY_WINDOW_FRAMES = 4096
 """How far behind a seat's newest counter a frame may come: networks reorder."""
@@ -32,6 +32,8 @@ class Route(msgspec.Struct, frozen=True):
 
     socket: int
     address: Address
+    source: str
+    """Whom limits take for one."""
 
 
 class Forward(msgspec.Struct, frozen=True):
@@ -88,6 +90,7 @@ class RelayMachine:
         self._limits = limits
         self._seats: dict[int, _Seat] = {}
         self._rooms: dict[int, _Room] = {}
+        self._by_source = Buckets(limits.source_bytes)
         self.forwarded_frames = 0
         self.forwarded_bytes = 0
         self.dropped: Counter[str] = Counter()
@@ -108,6 +111,10 @@ class RelayMachine:
         seat.room.slots.discard(slot)
         if not seat.room.slots:
             del self._rooms[seat.session]
+
+    def tick(self, now: float) -> None:
+        """Forget what limits no longer need."""
+        self._by_source.forget_idle(now)
 
     def receive(self, data: bytes, source: Route, now: float) -> Forward | None:
         """What a datagram leads to."""
@@ -130,16 +137,20 @@ class RelayMachine:
         if isinstance(frame, KeepAliveFrame):
             answer = SeatedFrame(slot=slot, counter=frame.counter, observed=source.address)
             return Forward(encode_from_relay(answer), source)
-        return self._forward(data, frame, seat, now)
+        return self._forward(data, frame, seat, source.source, now)
 
-    def _forward(self, data: bytes, frame: RelayedFrame, seat: _Seat, now: float) -> Forward | None:
+    def _forward(self, data: bytes, frame: RelayedFrame, seat: _Seat, source: str, now: float) -> Forward | None:
         destination = self._seats.get(frame.destination)
         if destination is None or destination.room is not seat.room:
             return self._drop("not in the session")
         if destination.route is None:
             return self._drop("not seated yet")
         size_bytes = len(data)
-        if not (seat.bucket.take(size_bytes, now) and seat.room.bucket.take(size_bytes, now)):
+        if not (
+            seat.bucket.take(size_bytes, now)
+            and seat.room.bucket.take(size_bytes, now)
+            and self._by_source.take(source, size_bytes, now)
+        ):
             return self._drop("over the rate")
         self.forwarded_frames += 1
         self.forwarded_bytes += size_bytes

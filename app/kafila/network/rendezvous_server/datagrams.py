@@ -27,7 +27,7 @@ _BATCH = 64
 
 @lru_cache(maxsize=4096)
 def _route(number: int, host: str, port: int) -> Route:
-    return Route(number, Address(unmapped(host), port))
+    return Route(number, Address(unmapped(host), port), source_of(host))
 
 
 class Taken(Enum):
@@ -79,6 +79,7 @@ class Datagrams:
     def tick(self, now: float) -> None:
         """Forget what limits no longer need."""
         self._stun_requests.forget_idle(now)
+        self.relay.tick(now)
 
     def open_stream(self, send: Callable[[bytes], None]) -> int:
         """Serve a connection like one more socket; the number that its frames come with."""
@@ -94,7 +95,7 @@ class Datagrams:
     def take_frame(self, data: bytes, number: int, peer: Address) -> Taken:
         """Deal with a frame that came over a connection."""
         junk = self.relay.junk
-        forward = self.relay.receive(data, Route(number, peer), self._now())
+        forward = self.relay.receive(data, _route(number, peer.host, peer.port), self._now())
         if forward is None:
             return Taken.FRAME if self.relay.junk == junk else Taken.JUNK
         self._send(forward.data, forward.route.socket, forward.route.address)
