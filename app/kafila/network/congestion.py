@@ -43,7 +43,7 @@ but it counts for no more than to make the round trip so many times as long."""
 FULL_GROWTH = 1.25
 """A round that grows by less may have found the path's rate…"""
 FULL_ROUNDS = 3
-"""…and has, if as many in succession do."""
+"""…and has, if there is a queue by now, or as many in succession do."""
 RATE_ROUNDS = 10
 """The rate is the best of as many rounds, and the shortest round trip of late theirs."""
 RTT_EXPIRES_S = 10.0
@@ -61,7 +61,7 @@ QUEUE_LOSS = 0.03
 """…and with a queue all the while, it takes only so much."""
 QUEUE_SHARE = 0.08
 QUEUE_S = 0.004
-"""There was a queue if every packet took longer than the shortest round trip by so much of it, and so long."""
+"""There is a queue if every packet takes longer than the shortest round trip by so much of it, and so long."""
 JAM_CUT = 0.7
 CUBIC_SCALE = 0.4
 """Packets per cubed second, as in RFC 9438."""
@@ -131,9 +131,13 @@ class _Span:
 
     def was_jammed(self, delivered: int, shortest_rtt_s: float) -> bool:
         """Whether more was lost than chance explains."""
-        queue_s = self.shortest_rtt_s - shortest_rtt_s
-        is_queued = queue_s > max(QUEUE_S, QUEUE_SHARE * shortest_rtt_s)
+        is_queued = _is_queued(self.shortest_rtt_s, shortest_rtt_s)
         return self.lost_bytes > (QUEUE_LOSS if is_queued else JAM_LOSS) * self.passed_bytes(delivered)
+
+
+def _is_queued(rtt_s: float, shortest_rtt_s: float) -> bool:
+    """Whether there was a queue, if no packet took less than `rtt_s`."""
+    return rtt_s - shortest_rtt_s > max(QUEUE_S, QUEUE_SHARE * shortest_rtt_s)
 
 
 class RateControl(QuicCongestionControl):
@@ -275,7 +279,7 @@ class RateControl(QuicCongestionControl):
                 self._cut(now)
             self._span = _Span(self._delivered)
         if self._mode is _Mode.STARTUP and not ended.is_limited:
-            self._judge_growth()
+            self._judge_growth(is_queued=_is_queued(ended.shortest_rtt_s, shortest_rtt_s))
         self._round = _Round(self._delivered)
 
     def _cut(self, now: float) -> None:
@@ -284,12 +288,12 @@ class RateControl(QuicCongestionControl):
         if self._mode is _Mode.STARTUP:
             self._mode = _Mode.DRAIN
 
-    def _judge_growth(self) -> None:
+    def _judge_growth(self, *, is_queued: bool) -> None:
         if self.rate > self._full_rate * FULL_GROWTH:
             self._full_rate, self._full_rounds = self.rate, 0
             return
         self._full_rounds += 1
-        if self._full_rounds >= FULL_ROUNDS:
+        if is_queued or self._full_rounds >= FULL_ROUNDS:
             self._mode = _Mode.DRAIN
 
     # What follows from it
