@@ -3,6 +3,7 @@
 Standard library only: it runs while Kafila is being set up, and inside the build of its wheel.
 """
 
+import hashlib
 import os
 import platform
 import shlex
@@ -44,10 +45,16 @@ FLAGS_OF = {
         "-mf16c",
     ),
 }
-ADVICE = (
+WHAT_TO_INSTALL = "on Debian and Ubuntu: sudo apt install gcc libc6-dev"
+NO_COMPILER = (
     "No C compiler was found, so on a processor (without a graphics chip) models run on plain MLX, "
-    "ten times slower or more. Install one (on Debian and Ubuntu: sudo apt install gcc libc6-dev) and run this again."
+    f"ten times slower or more. Install one ({WHAT_TO_INSTALL}) and run this again."
 )
+NOT_BUILT = (
+    "The C compiler could not build the library for processors (see above), so without a graphics chip models run on "
+    f"plain MLX, ten times slower or more. Mend or replace it ({WHAT_TO_INSTALL}) and run this again."
+)
+TRIAL = "#include <math.h>\n#include <pthread.h>\nint main(void) { return 0; }\n"
 
 
 class BuildError(Exception):
@@ -55,14 +62,31 @@ class BuildError(Exception):
 
 
 def find_compiler() -> list[str] | None:
-    """The command of a C compiler; none where there is none, or where the library is not for."""
+    """The command of a C compiler that works; none where there is none, or where the library is not for."""
     if not sys.platform.startswith("linux"):
         return None
     asked = shlex.split(os.environ.get("CC", ""))
-    for command in (asked, ["cc"], ["gcc"], ["clang"]):
-        if command and shutil.which(command[0]):
-            return command
-    return None
+    return next((command for command in (asked, ["cc"], ["gcc"], ["clang"]) if command and works(command)), None)
+
+
+def works(compiler: list[str]) -> bool:
+    """Whether a compiler is there, with the headers and libraries that it needs."""
+    if not shutil.which(compiler[0]):
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            *compiler,
+            "-shared",
+            "-fPIC",
+            "-x",
+            "c",
+            "-",
+            "-o",
+            str(Path(folder) / "trial.so"),
+            "-lm",
+            "-lpthread",
+        ]
+        return not subprocess.run(command, input=TRIAL, capture_output=True, text=True, check=False).returncode
 
 
 def sources() -> list[Path]:
@@ -101,20 +125,41 @@ def _run(command: list[str]) -> str:
     return command[command.index("-o") + 1]
 
 
-def main() -> int:
-    """Build it where it belongs, or say once why not."""
-    if not sys.platform.startswith("linux"):
-        return 0
+def bring_up_to_date(note: Path | None = None) -> bool:
+    """Build the library where it is missing or old; whether it is there now. What stands against it is said.
+
+    With a file to note that in, it is said once.
+    """
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in [Path(__file__), *sources()])).hexdigest()
+    noted = note.read_text(encoding="utf-8") if note is not None and note.exists() else ""
+    built = f"built from {digest}"
+    if noted == built and LIBRARY.exists():
+        return True
     compiler = find_compiler()
+    missing = f"not built from {digest} with {shlex.join(compiler or ['no compiler'])}"
+    if noted == missing and not LIBRARY.exists():
+        return False
+    # What was made of other sources is worse than none.
+    LIBRARY.unlink(missing_ok=True)
+    against = _try_to_build(compiler)
+    if against:
+        print(against, file=sys.stderr)
+    if note is not None:
+        note.write_text(missing if against else built, encoding="utf-8")
+    return not against
+
+
+def _try_to_build(compiler: list[str] | None) -> str:
+    """What stands against it; nothing where it was built."""
     if compiler is None:
-        print(ADVICE, file=sys.stderr)
-        return 0
+        return NO_COMPILER
     try:
-        build(compiler=compiler)
+        build(LIBRARY, compiler=compiler)
     except BuildError as error:
-        print(f"{error}\nThe library for processors could not be built; models run on plain MLX.", file=sys.stderr)
-    return 0
+        return f"{error}\n{NOT_BUILT}"
+    return ""
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if sys.platform == "linux":
+        bring_up_to_date(*map(Path, sys.argv[1:]))

@@ -34,8 +34,7 @@ NOTES = VENV / "kafila-setup.json"
 # The oldest NVIDIA driver and compute capability that MLX's CUDA 12 build runs on.
 CUDA_DRIVER, CUDA_CAPABILITY = 550, 7.5
 
-CPU_LIBRARY = ROOT / "app" / "kafila" / "compute" / "cpu" / "libkafila_cpu.so"
-CPU_STEP = "library for processors, {}"
+CPU_NOTE = VENV / "kafila-cpu-library.txt"
 
 # What Qt needs on Linux: a Debian package for each library.
 LIBRARIES = {
@@ -371,18 +370,8 @@ def install_project() -> None:
 
 
 def build_cpu_library() -> None:
-    """Build what makes models quick on a processor; without a compiler that is said once, until there is one."""
-    compiler = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), "no compiler")
-    if not CPU_LIBRARY.exists():
-        note(**{CPU_STEP.format(name): "" for name in ("cc", "gcc", "clang")})
-    sources = sorted((CPU_LIBRARY.parent / "source").iterdir())
-    builder = ROOT / "packaging" / "cpu_library.py"
-    once(CPU_STEP.format(compiler), [builder, *sources], lambda: start_builder(builder))
-
-
-def start_builder(builder: Path) -> None:
-    """It says itself what is missing; models run on plain MLX then."""
-    start([str(PYTHON), str(builder)])
+    """Build what makes models quick on a processor, unless it is there; the builder says what is missing, once."""
+    start([str(PYTHON), str(ROOT / "packaging" / "cpu_library.py"), str(CPU_NOTE)])
 
 
 def run_pip(*arguments: str) -> None:

@@ -24,7 +24,11 @@ class CpuLibraryHook(BuildHookInterface):  # pyright: ignore[reportMissingTypeAr
         compiler = cpu_library.find_compiler()
         if version == "editable" or compiler is None:
             return
-        cpu_library.build(compiler=compiler)
+        try:
+            cpu_library.build(compiler=compiler)
+        except cpu_library.BuildError as error:
+            print(f"{error}\n{cpu_library.NOT_BUILT}", file=sys.stderr)
+            return
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
         build_data["artifacts"].append(str(cpu_library.LIBRARY.relative_to(cpu_library.ROOT)))

@@ -27,7 +27,8 @@ def main(arguments: list[str]) -> int:
         return 1
 
     # The installed app brings the library for processors, so that people need no compiler.
-    cpu_library.main()
+    if sys.platform == "linux" and not cpu_library.bring_up_to_date():
+        return 1
     console = import_module("briefcase.console").Console()
     command_class, rest = import_module("briefcase.cmdline").parse_cmdline(arguments, console=console)
     command = command_class(console=console)

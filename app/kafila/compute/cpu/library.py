@@ -260,6 +260,6 @@ def load() -> Library | None:
     if os.environ.get(OFF, "").lower() in {"off", "0", "no"} or not FILE.exists():
         return None
     try:
-        return Library()
-    except OSError:  # Built for another kind of computer.
+        return Library(FILE)
+    except (OSError, AttributeError):  # Built for another kind of computer, or from other sources.
         return None
