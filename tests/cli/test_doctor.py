@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import pytest
 
 from kafila.cli.doctor import describe, report_as_json
@@ -47,6 +48,22 @@ def test_the_report_says_in_words_what_it_means() -> None:
 )
 def test_every_outcome_has_a_sentence(report: NetworkReport, begin: str) -> None:
     assert describe(report, was_asked=True)[0].startswith(begin)
+
+
+@pytest.mark.parametrize(
+    ("way", "reached", "words"),
+    [
+        (None, None, "not asked for"),
+        ("none", None, "no"),
+        ("upnp", None, "yes, when asked by UPnP"),
+        ("pcp", True, "yes, when asked by PCP; the rendezvous gets through to it"),
+        ("nat-pmp", False, "yes, when asked by NAT-PMP; the rendezvous does not get through to it"),
+    ],
+)
+def test_how_the_port_was_opened_and_whether_it_leads_here(way: str | None, reached: bool | None, words: str) -> None:  # noqa: FBT001
+    report = msgspec.structs.replace(HOME, port_mapping_by=way, port_mapping_reached=reached)
+    (row,) = [line for line in describe(report, was_asked=True) if line.startswith("Port opened by the router")]
+    assert row.removeprefix("Port opened by the router").strip() == words
 
 
 def test_what_was_not_learned_is_said_and_not_made_up() -> None:
