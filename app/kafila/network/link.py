@@ -37,11 +37,12 @@ class Link:
 
     def __init__(self, peer: MemberId, driver: LinkDriver) -> None:
         self.peer = peer
-        self.outboxes = {channel: Outbox() for channel in Channel}
-        self.inboxes = {channel: Inbox() for channel in Channel}
+        # Tuples, by the channel's number: a packet looks here several times, and hashing an enum is slow.
+        self.outboxes = tuple(Outbox() for _ in Channel)
+        self.inboxes = tuple(Inbox() for _ in Channel)
         self._driver = driver
-        self._room = {channel: asyncio.Event() for channel in Channel}
-        self._arrived = {channel: asyncio.Event() for channel in Channel}
+        self._room = tuple(asyncio.Event() for _ in Channel)
+        self._arrived = tuple(asyncio.Event() for _ in Channel)
         self._ended: str | None = None
 
     @property
@@ -57,12 +58,12 @@ class Link:
     @property
     def tx_bytes(self) -> int:
         """Bytes of messages sent so far."""
-        return sum(outbox.sent_bytes for outbox in self.outboxes.values())
+        return sum(outbox.sent_bytes for outbox in self.outboxes)
 
     @property
     def rx_bytes(self) -> int:
         """Bytes of messages received so far."""
-        return sum(inbox.received_bytes for inbox in self.inboxes.values())
+        return sum(inbox.received_bytes for inbox in self.inboxes)
 
     async def send(self, channel: Channel, message: bytes) -> None:
         """Queue a message, once the channel has room for it. Raises LinkClosed.
@@ -111,5 +112,5 @@ class Link:
         """Nothing more goes or comes."""
         if self._ended is None:
             self._ended = reason
-            for event in (*self._room.values(), *self._arrived.values()):
+            for event in (*self._room, *self._arrived):
                 event.set()

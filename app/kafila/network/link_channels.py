@@ -27,6 +27,7 @@ CHUNK_BYTES = 64 << 10
 
 RECORD_STREAM = 0
 
+_CHANNELS = tuple(Channel)
 _LENGTH = struct.Struct("!I")
 _RECORD = struct.Struct("!BBQ")
 _HELLO, _GRANT = 1, 2
@@ -53,11 +54,10 @@ def channel_stream(channel: Channel) -> int:
 
 def stream_channel(stream: int) -> Channel:
     """The channel of a stream that the peer sends on. Raises PeerError where there is none."""
-    try:
-        return Channel(stream - 1)
-    except ValueError as error:
+    if not 0 < stream <= len(_CHANNELS):
         fault = "a stream that no link has"
-        raise PeerError(fault) from error
+        raise PeerError(fault)
+    return _CHANNELS[stream - 1]
 
 
 def encode_record(record: Record) -> bytes:

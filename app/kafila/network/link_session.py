@@ -346,7 +346,7 @@ class Session:
                 pass
 
     def _grant(self) -> None:
-        for channel, inbox in self.link.inboxes.items():
+        for channel, inbox in zip(Channel, self.link.inboxes, strict=True):
             if (total := inbox.grant()) is not None:
                 grant = Grant(channel=channel, total=total)
                 self._core.write(RECORD_STREAM, encode_record(grant))

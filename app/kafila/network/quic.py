@@ -13,7 +13,7 @@ import hashlib
 import ipaddress
 import logging
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 import msgspec
@@ -241,7 +241,7 @@ class _Connection(QuicConnection):
     ) -> None:
         self.heard_at = 0.0
         self.closed_by_peer: ClosedByPeer | None = None
-        self._streams_by_number: list[QuicStream] = []
+        self._streams_by_number = _LowestFirst()
         super().__init__(
             configuration=configuration,
             original_destination_connection_id=original_destination_connection_id,
@@ -258,16 +258,14 @@ class _Connection(QuicConnection):
 
     @property
     def _streams_queue(self) -> list[QuicStream]:
-        # The library serves streams in the order of this list and moves served ones to its end.
-        # Sorted at every look, a lower stream always goes first.
-        self._streams_by_number.sort(key=_stream_number)
+        # The library serves streams in the order of this list, and moves served ones to its end.
         return self._streams_by_number
 
     @_streams_queue.setter
     def _streams_queue(  # pyright: ignore[reportIncompatibleVariableOverride]
         self, streams: list[QuicStream]
     ) -> None:
-        self._streams_by_number = streams
+        self._streams_by_number = _LowestFirst(streams)
 
     def _initialize(self, peer_cid: bytes) -> None:
         super()._initialize(peer_cid)
@@ -322,6 +320,18 @@ class _Connection(QuicConnection):
         """Forget the back-off of retransmissions, and send what is outstanding again."""
         self._loss._pto_count = 0  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         self._loss.on_loss_detection_timeout(now=now)
+
+
+class _LowestFirst(list[QuicStream]):
+    """Streams in the order of their numbers, however they are added."""
+
+    def append(self, stream: QuicStream) -> None:
+        super().append(stream)
+        self.sort(key=_stream_number)
+
+    def extend(self, streams: Iterable[QuicStream]) -> None:
+        super().extend(streams)
+        self.sort(key=_stream_number)
 
 
 def _stream_number(stream: QuicStream) -> int:
