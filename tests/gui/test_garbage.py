@@ -56,6 +56,7 @@ def test_a_cycle_is_collected_by_the_timer_and_in_this_thread(qtbot: QtBot) -> N
         assert not gc.isenabled()
         gc.collect()
         cycle = Cycle()
+        assert cycle.itself is cycle
         ended_in: list[QThread] = []
         gone = weakref.finalize(cycle, lambda: ended_in.append(QThread.currentThread()))
         del cycle
