@@ -1,5 +1,7 @@
 """Models of all families with the library and with plain MLX, in one process. Import this on the MLX thread only."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,9 @@ from mlx_lm.utils import load_model
 
 from kafila.compute import backend
 from kafila.compute.backend import compute_in_native_type, computing
+from kafila.compute.block_timing import time_block
 from kafila.compute.cpu.blocks import plain_block
+from kafila.compute.formats import StoredFormat
 from kafila.compute.stage import Stage
 
 TOKENS = 8
@@ -23,15 +27,17 @@ def parting(folder: Path) -> tuple[bool, float]:
 
     The distance is a share of their size, over the tokens up to the first that differs.
     """
+    plain_model, _ = load_model(folder, lazy=True)
+    plain_model.set_dtype(mx.float32)
     model, _ = load_model(folder, lazy=True)
     compute_in_native_type(model)
     ids = mx.array([[3, 141, 59, 26, 53, 58, 97, 93, 23, 84, 62, 64]])
     plain, library = make_prompt_cache(model), make_prompt_cache(model)
     furthest = 0.0
     for _ in range(TOKENS):
-        right = np.array(model(ids, cache=plain)[0, -1].astype(mx.float32))
+        right = np.array(plain_model(ids, cache=plain)[0, -1])
         with computing():
-            found = np.array(model(ids, cache=library)[0, -1].astype(mx.float32))
+            found = np.array(model(ids, cache=library)[0, -1])
         furthest = max(furthest, float(np.abs(found - right).max() / np.abs(right).max()))
         if found.argmax() != right.argmax():
             second, first = np.sort(right)[-2:]
@@ -52,12 +58,13 @@ def make_bfloat16(folder: Path) -> None:
 
 
 def kinds_of_parameters(folder: Path) -> dict[str, set[str]]:
-    """The types of weights of linear layers and of everything else, once a model is made ready."""
+    """The types of weights of linear layers and embeddings, and of everything else, once a model is made ready."""
     model, _ = load_model(folder, lazy=True)
     compute_in_native_type(model)
-    found: dict[str, set[str]] = {"linear": set(), "other": set()}
+    found: dict[str, set[str]] = {"large": set(), "other": set()}
+    large = nn.Linear, nn.QuantizedLinear, nn.Embedding, nn.QuantizedEmbedding
     for _, module in model.named_modules():
-        kind = "linear" if type(module) in (nn.Linear, nn.QuantizedLinear) else "other"
+        kind = "large" if type(module) in large else "other"
         for name, value in module.items():
             if isinstance(value, mx.array) and mx.issubdtype(value.dtype, mx.floating) and name != "bias":
                 found[kind].add(str(value.dtype))
@@ -75,13 +82,6 @@ def calls_of_a_stage(folder: Path) -> tuple[int, bool]:
     """How often a stage calls the library for its blocks, for a prompt and 300 tokens one by one; and whether
     the states behind the last are bit by bit those of blocks that were called one after another.
     """
-    library = backend.seam().library  # pyright: ignore[reportOptionalMemberAccess]
-    before, calls = library.run_blocks, list[int]()
-
-    def counted(steps: Any, count: int, *others: Any) -> int:
-        calls.append(count)
-        return before(steps, count, *others)
-
     model, _ = load_model(folder, lazy=True)
     compute_in_native_type(model)
     blocks = [(type(block), block) for block in model.layers]
@@ -89,18 +89,41 @@ def calls_of_a_stage(folder: Path) -> tuple[int, bool]:
     caches: list[Any] = list(stage.new_caches())
     others = [KVCache() for _ in blocks]
     whole: Any = model
-    library.run_blocks = counted
     alike: list[bool] = []
-    try:
+    with _watched() as calls:
         for step in range(301):
             x = mx.random.normal((1, 20 if step == 0 else 1, whole.args.hidden_size))
             found = stage.run(x, caches, caches[0].offset)
             for (family, block), cache in zip(blocks, others, strict=True):
                 x = backend.run_block(family, block, x, "causal" if step == 0 else None, cache)
             alike.append(bool(mx.array_equal(found, x).item()))
+    return len(calls), all(alike)
+
+
+def rows_of_timed_blocks(form: StoredFormat) -> list[int]:
+    """How many rows the library computed each time, while a block of that format was timed."""
+    with _watched() as calls:
+        time_block(hidden=128, weights=1 << 18, form=form)
+    return calls
+
+
+@contextmanager
+def _watched() -> Generator[list[int]]:
+    """How many rows of a sequence each call of the library for whole blocks had."""
+    seam = backend.seam()
+    assert seam is not None
+    library, calls = seam.library, list[int]()
+    before = library.run_blocks
+
+    def counted(steps: Any, count: int, rows: Any, *places: int) -> int:
+        calls.append(rows._obj.length)  # noqa: SLF001  # what ctypes.byref refers to
+        return before(steps, count, rows, *places)
+
+    library.run_blocks = counted
+    try:
+        yield calls
     finally:
         library.run_blocks = before
-    return len(calls), all(alike)
 
 
 def stand_ins() -> list[Any]:

@@ -110,8 +110,12 @@ def run_blocks(
 
 def new_caches(model: nn.Module) -> list[Any]:
     """An empty cache of each block, as this device computes with it."""
-    caches = make_prompt_cache(model)
-    return [OwnCache() if _seams and type(cache) is KVCache else cache for cache in caches]
+    return [new_cache() if type(cache) is KVCache else cache for cache in make_prompt_cache(model)]
+
+
+def new_cache() -> KVCache:
+    """An empty cache of a block that attends to everything before."""
+    return OwnCache() if _seams else KVCache()
 
 
 def seam() -> Seam | None:

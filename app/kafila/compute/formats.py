@@ -52,8 +52,11 @@ def format_of(spec: ModelSpec, block: int) -> StoredFormat:
     return StoredFormat(quantisation=quantisation, element_bytes=spec.element_bytes)
 
 
-def growth(spec: ModelSpec, *, element_bytes: int, tokens: int) -> float:
-    """How many times larger a model gets, with `tokens` in its caches, in elements of that size."""
+def growth(spec: ModelSpec, *, element_bytes: int, tokens: int, as_stored: bool = False) -> float:
+    """How many times larger a model gets, with `tokens` in its caches, in elements of that size.
+
+    With `as_stored`, its weights stay as they are, and only the caches grow.
+    """
     if element_bytes <= spec.element_bytes:
         return 1.0
     longer = element_bytes / spec.element_bytes
@@ -61,7 +64,8 @@ def growth(spec: ModelSpec, *, element_bytes: int, tokens: int) -> float:
     for block, size in enumerate(spec.block_bytes):
         kept = spec.kv_bytes_per_token[block] * tokens
         stored += size + kept
-        grown += size * _weight_growth(format_of(spec, block), element_bytes) + kept * longer
+        weights = 1.0 if as_stored else _weight_growth(format_of(spec, block), element_bytes)
+        grown += size * weights + kept * longer
     return grown / stored
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import psutil
 
+from kafila.compute.cpu.library import is_usable
 from kafila.compute.formats import format_of, growth
 from kafila.compute.mlx_thread import MlxThread
 from kafila.domain.model import ModelSpec
@@ -22,6 +23,9 @@ HEADROOM_SHARE = 0.05
 
 RUNTIME_BYTES = 768 << 20
 """What the engine takes beside a model: its libraries, and the states of a long prompt."""
+
+LIBRARY_RUNTIME_BYTES = 384 << 20
+"""The same where the library for processors computes, which keeps little between two operations."""
 
 TYPICAL_TOKENS = 4096
 """The conversation with which it is reckoned how 16-bit numbers grow on a CPU."""
@@ -39,15 +43,17 @@ async def measure(thread: MlxThread, spec: ModelSpec) -> tuple[float, float]:
 def room_bytes(spec: ModelSpec | None = None) -> int:
     """How many bytes of a model, and of its caches, this computer can take now.
 
-    With `spec`, in bytes of that model as it is stored: a CPU computes with 16-bit numbers in
-    32 bits.
+    With `spec`, in bytes of that model as it is stored: a CPU keeps 16-bit numbers in 32 bits, with
+    the library for processors those of the caches only.
     """
     memory = psutil.virtual_memory()
     device = _Device()
     free = min([memory.available, *control_groups_room(), *device.room()])
-    room = free - max(HEADROOM_BYTES, round(HEADROOM_SHARE * memory.total)) - RUNTIME_BYTES
+    library = device.is_cpu and is_usable()
+    runtime = LIBRARY_RUNTIME_BYTES if library else RUNTIME_BYTES
+    room = free - max(HEADROOM_BYTES, round(HEADROOM_SHARE * memory.total)) - runtime
     if spec is not None and device.is_cpu:
-        room = round(room / growth(spec, element_bytes=4, tokens=TYPICAL_TOKENS))
+        room = round(room / growth(spec, element_bytes=4, tokens=TYPICAL_TOKENS, as_stored=library))
     return max(0, room)
 
 

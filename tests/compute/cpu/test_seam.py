@@ -8,6 +8,7 @@ import pytest
 
 from helpers.on_mlx import write_tiny
 from kafila.compute.cpu.library import Library
+from kafila.compute.formats import Quantisation, StoredFormat
 from kafila.compute.mlx_thread import MlxThread
 from kafila.weights.families import FAMILIES
 
@@ -53,12 +54,32 @@ async def test_a_stage_of_plain_blocks_is_one_call(thread: MlxThread, tmp_path: 
     assert alike
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        StoredFormat(quantisation=Quantisation(bits=4, group=64), element_bytes=2),
+        StoredFormat(quantisation=Quantisation(bits=8, group=32), element_bytes=4),
+        StoredFormat(quantisation=None, element_bytes=2),
+    ],
+    ids=["4 bits", "8 bits", "16 bits"],
+)
+async def test_what_is_measured_is_what_will_compute(thread: MlxThread, form: StoredFormat) -> None:
+    rows = await thread.run(lambda: families().rows_of_timed_blocks(form))
+    assert set(rows) == {1, 32}
+    assert rows == sorted(rows)
+
+
+@pytest.mark.parametrize("family", ["llama", "gemma3"])
+@pytest.mark.parametrize("head", ["tied", "its own"])
 @pytest.mark.parametrize("bits", [None, 4, 8])
-async def test_large_weights_stay_as_they_are_stored(thread: MlxThread, tmp_path: Path, bits: int | None) -> None:
-    folder = await thread.run(write_tiny, tmp_path / "model", bits=bits, tie_word_embeddings=True)
+async def test_large_weights_stay_as_they_are_stored(
+    thread: MlxThread, tmp_path: Path, family: str, head: str, bits: int | None
+) -> None:
+    how = {"family": family, "bits": bits, "tie_word_embeddings": head == "tied"}
+    folder = await thread.run(write_tiny, tmp_path / "model", **how)
     await thread.run(lambda: families().make_bfloat16(folder))
     kinds = await thread.run(lambda: families().kinds_of_parameters(folder))
-    assert kinds == {"linear": {"mlx.core.bfloat16"}, "other": {"mlx.core.float32"}}
+    assert kinds == {"large": {"mlx.core.bfloat16"}, "other": {"mlx.core.float32"}}
     parts, distance = await thread.run(lambda: families().parting(folder))
     assert not parts
     assert distance < 1e-3

@@ -30,6 +30,14 @@ class QuantizedLinear(Module):
     group_size: int
     mode: str
 
+class Embedding(Module):
+    def as_linear(self, x: array) -> array: ...
+
+class QuantizedEmbedding(Module):
+    bits: int
+    group_size: int
+    mode: str
+
 class RMSNorm(Module):
     eps: float
 

@@ -35,7 +35,28 @@ MEMORY_SHARE = 0.4
 LONGEST_S = 6.0
 """After this long, one measurement has been repeated often enough."""
 USUAL_CACHE = 32 << 20
-_EXPERTS, _CHOSEN = 128, 8
+FIRST_ID = 100
+
+LARGE = {
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+}
+"""A block of an 8-billion Llama."""
+
+MIXTURE = {
+    "hidden_size": 2048,
+    "intermediate_size": 6144,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 4,
+    "head_dim": 128,
+    "num_experts": 128,
+    "num_experts_per_tok": 8,
+    "moe_intermediate_size": 768,
+}
+"""A block with 128 experts, of which a token meets eight."""
 
 
 def measure_cpu(demo: Path, gguf: Path | None, say: Callable[[str], None]) -> Bench | None:
@@ -115,7 +136,7 @@ def _through_stage(stage: Stage, ids: mx.array, caches: list[Any]) -> mx.array:
 
 
 def _rates(new_caches: Callable[[], list[Any]], logits: Callable[[mx.array, list[Any]], mx.array]) -> Rates:
-    ids = mx.arange(PREFILL)[None] + 1000
+    ids = mx.arange(PREFILL)[None] + FIRST_ID
 
     def step(tokens: mx.array, caches: list[Any]) -> None:
         mx.eval(logits(tokens, caches), [cache.state for cache in caches])
@@ -145,7 +166,7 @@ def _llama_cpp(gguf: Path, threads: int) -> Rates:
 
     def prefill() -> None:
         model.reset()
-        model.eval(list(range(1000, 1000 + PREFILL)))
+        model.eval(list(range(FIRST_ID, FIRST_ID + PREFILL)))
 
     prefill()
     prefill_s = _fastest(prefill, runs=5)
@@ -211,57 +232,29 @@ def _block_times(blocks: Sequence[Callable[..., Any]], like: Any, new_cache: Cal
 
 def _bytes_for_a_token(array: mx.array) -> float:
     """Of a mixture, those of the experts that one token meets."""
-    return array.nbytes * (_CHOSEN / _EXPERTS if array.ndim == 3 else 1)
+    return array.nbytes * (MIXTURE["num_experts_per_tok"] / MIXTURE["num_experts"] if array.ndim == 3 else 1)
 
 
 def _large_block(bits: int) -> nn.Module:
-    """A block of an 8-billion Llama."""
-    return _filled(
-        TransformerBlock(
-            ModelArgs(
-                model_type="llama",
-                hidden_size=4096,
-                num_hidden_layers=1,
-                intermediate_size=14336,
-                num_attention_heads=32,
-                num_key_value_heads=8,
-                head_dim=128,
-                rms_norm_eps=1e-5,
-                vocab_size=1,
-            )
-        ),
-        bits,
-    )
+    arguments = ModelArgs(model_type="llama", num_hidden_layers=1, rms_norm_eps=1e-5, vocab_size=1, **LARGE)
+    return _filled(TransformerBlock(arguments), bits)
 
 
 def _mixture_block(bits: int) -> nn.Module:
-    """A block with 128 experts, of which a token meets eight."""
-    return _filled(
-        Qwen3MoeDecoderLayer(
-            MixtureArgs(
-                model_type="qwen3_moe",
-                hidden_size=2048,
-                num_hidden_layers=1,
-                intermediate_size=6144,
-                num_attention_heads=32,
-                num_experts=_EXPERTS,
-                num_experts_per_tok=_CHOSEN,
-                decoder_sparse_step=1,
-                mlp_only_layers=[],
-                moe_intermediate_size=768,
-                rms_norm_eps=1e-6,
-                vocab_size=1,
-                num_key_value_heads=4,
-                head_dim=128,
-                rope_theta=1e6,
-                tie_word_embeddings=False,
-                max_position_embeddings=4096,
-                norm_topk_prob=True,
-            ),
-            0,
-        ),
-        bits,
+    arguments = MixtureArgs(
+        model_type="qwen3_moe",
+        num_hidden_layers=1,
+        decoder_sparse_step=1,
+        mlp_only_layers=[],
+        rms_norm_eps=1e-6,
+        vocab_size=1,
+        rope_theta=1e6,
+        tie_word_embeddings=False,
+        max_position_embeddings=4096,
+        norm_topk_prob=True,
+        **MIXTURE,
     )
+    return _filled(Qwen3MoeDecoderLayer(arguments, 0), bits)
 
 
 def _filled(block: nn.Module, bits: int) -> nn.Module:

@@ -203,10 +203,7 @@ class Library:
     """
 
     def __init__(self, file: Path = FILE) -> None:
-        loaded = ctypes.CDLL(str(file))
-        for name, (result, arguments) in _FUNCTIONS.items():
-            function = getattr(loaded, name)
-            function.restype, function.argtypes = result, arguments
+        loaded = _open(file)
         self.multiply: Callable[..., int] = loaded.kc_multiply
         self.gather: Callable[..., int] = loaded.kc_gather
         self.rms_norm: Callable[..., None] = loaded.kc_rms_norm
@@ -256,10 +253,25 @@ def wanted_threads() -> int:
 
 
 def load() -> Library | None:
-    """The library, where it was built and is not switched off."""
+    """The library, where it is usable."""
+    return Library(FILE) if is_usable() else None
+
+
+def is_usable() -> bool:
+    """Whether the library was built for this computer, from these sources, and is not switched off."""
     if os.environ.get(OFF, "").lower() in {"off", "0", "no"} or not FILE.exists():
-        return None
+        return False
     try:
-        return Library(FILE)
+        _open(FILE)
     except (OSError, AttributeError):  # Built for another kind of computer, or from other sources.
-        return None
+        return False
+    return True
+
+
+def _open(file: Path) -> Any:
+    """The library with its functions' types. Nothing of it runs yet."""
+    loaded = ctypes.CDLL(str(file))
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(loaded, name)
+        function.restype, function.argtypes = result, arguments
+    return loaded

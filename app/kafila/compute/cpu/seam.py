@@ -23,6 +23,7 @@ from kafila.compute.cpu.operations import ELEMENTS, Operations, Stored, rope_of
 
 _LINEAR = (nn.Linear, nn.QuantizedLinear)
 _EXPERTS = (switch_layers.SwitchLinear, switch_layers.QuantizedSwitchLinear)
+_EMBEDDING = (nn.Embedding, nn.QuantizedEmbedding)
 
 
 class Seam:
@@ -32,7 +33,7 @@ class Seam:
         self.library = library
         self._operations = Operations(library)
         self._working = False
-        self._before: dict[str, tuple[Any, Any]] = {}
+        self._before: dict[tuple[Any, str], Any] = {}
 
     @contextmanager
     def at_work(self) -> Generator[None]:
@@ -95,20 +96,23 @@ class Seam:
             (nn, "gelu", self._activation(nn.gelu, Activation.GELU)),
             (nn, "gelu_approx", self._activation(nn.gelu_approx, Activation.GELU_TANH)),
             (nn.Linear, "__call__", self._linear()),
+            (nn.Embedding, "__call__", self._embedding()),
+            (nn.Embedding, "as_linear", self._unembedding()),
+            (nn.QuantizedEmbedding, "__call__", self._quantized_embedding()),
         ]
         for owner, name, stand_in in stand_ins:
-            self._before[name] = owner, getattr(owner, name)
+            self._before[owner, name] = getattr(owner, name)
             setattr(owner, name, stand_in)
 
     def remove(self) -> None:
         """Everything as it was, and no thread of the library left."""
-        for name, (owner, before) in self._before.items():
+        for (owner, name), before in self._before.items():
             setattr(owner, name, before)
         self._before.clear()
         self.library.close()
 
-    def _original(self, name: str) -> Callable[..., Any]:
-        return self._before[name][1]
+    def _original(self, name: str, owner: Any = mx) -> Callable[..., Any]:
+        return self._before[owner, name]
 
     def _quantized_matmul(self, x: mx.array, w: mx.array, /, *args: Any, **kwargs: Any) -> mx.array:
         y = None
@@ -133,13 +137,13 @@ class Seam:
 
     def _rms_norm(self, x: mx.array, weight: mx.array | None, eps: float, **kwargs: Any) -> mx.array:
         y = self._operations.rms_norm(x, weight, eps) if self._working and not kwargs else None
-        return self._original("rms_norm")(x, weight, eps, **kwargs) if y is None else y
+        return self._original("rms_norm", mx.fast)(x, weight, eps, **kwargs) if y is None else y
 
     def _layer_norm(
         self, x: mx.array, weight: mx.array | None, bias: mx.array | None, eps: float, **kwargs: Any
     ) -> mx.array:
         y = self._operations.layer_norm(x, weight, bias, eps) if self._working and not kwargs else None
-        return self._original("layer_norm")(x, weight, bias, eps, **kwargs) if y is None else y
+        return self._original("layer_norm", mx.fast)(x, weight, bias, eps, **kwargs) if y is None else y
 
     def _rope(self, a: mx.array, dims: int, **kwargs: Any) -> mx.array:
         y = None
@@ -152,14 +156,14 @@ class Seam:
                 periods=kwargs.get("freqs"),
             )
             y = None if rope is None else self._operations.rope(a, rope, kwargs["offset"])
-        return self._original("rope")(a, dims, **kwargs) if y is None else y
+        return self._original("rope", mx.fast)(a, dims, **kwargs) if y is None else y
 
     def _attention(self, q: mx.array, k: mx.array, v: mx.array, **kwargs: Any) -> mx.array:
         y = None
         if self._working and kwargs.keys() <= {"scale", "mask", "sinks"}:
             mask, sinks = kwargs.get("mask"), kwargs.get("sinks")
             y = self._operations.attend(q, k, v, scale=kwargs["scale"], mask=mask, sinks=sinks)
-        return self._original("scaled_dot_product_attention")(q, k, v, **kwargs) if y is None else y
+        return self._original("scaled_dot_product_attention", mx.fast)(q, k, v, **kwargs) if y is None else y
 
     def _activation(self, original: Callable[[mx.array], mx.array], kind: Activation) -> Callable[[mx.array], mx.array]:
         def activation(x: mx.array) -> mx.array:
@@ -179,12 +183,48 @@ class Seam:
 
         return linear
 
+    def _embedding(self) -> Callable[[nn.Embedding, mx.array], mx.array]:
+        original = nn.Embedding.__call__
+
+        def embedding(layer: nn.Embedding, ids: mx.array) -> mx.array:
+            rows = original(layer, ids)
+            return rows.astype(mx.float32) if self._working else rows
+
+        return embedding
+
+    def _quantized_embedding(self) -> Callable[[nn.QuantizedEmbedding, mx.array], mx.array]:
+        original = nn.QuantizedEmbedding.__call__
+
+        def embedding(layer: nn.QuantizedEmbedding, ids: mx.array) -> mx.array:
+            scales, biases = layer["scales"], layer.get("biases")
+            if not self._working or scales.dtype not in ELEMENTS:
+                return original(layer, ids)
+            return mx.dequantize(
+                layer["weight"][ids],
+                scales[ids].astype(mx.float32),
+                None if biases is None else biases[ids].astype(mx.float32),
+                layer.group_size,
+                layer.bits,
+                mode=layer.mode,
+            )
+
+        return embedding
+
+    def _unembedding(self) -> Callable[[nn.Embedding, mx.array], mx.array]:
+        original = nn.Embedding.as_linear
+
+        def unembedding(layer: nn.Embedding, x: mx.array) -> mx.array:
+            y = self._operations.multiply(x, Stored(weight=layer["weight"])) if self._working else None
+            return original(layer, x) if y is None else y
+
+        return unembedding
+
 
 def keep_as_stored(model: nn.Module) -> None:
     """Give a model float32 states and small parameters, and leave its large weights as they are.
 
-    The library reads weights, scales and biases of linear layers and of experts in the type in
-    which they are stored; so they take no more memory than on the disk.
+    Weights, scales and biases of linear layers, of experts and of embeddings are read in the type
+    in which they are stored; so they take no more memory than on the disk.
     """
     for _, module in model.named_modules():
         kept = _kept(module)
@@ -194,7 +234,7 @@ def keep_as_stored(model: nn.Module) -> None:
 
 
 def _kept(module: nn.Module) -> frozenset[str]:
-    if type(module) not in (*_LINEAR, *_EXPERTS):
+    if type(module) not in (*_LINEAR, *_EXPERTS, *_EMBEDDING):
         return frozenset()
     known = "scales" not in module or module["scales"].dtype in (*ELEMENTS, mx.uint8)
     return frozenset(("weight", "scales", "biases")) if known else frozenset()
