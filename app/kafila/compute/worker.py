@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import mlx.core as mx
-from mlx_lm.sample_utils import make_sampler
+import numpy as np
 
 from kafila.compute.advice import read_advice
 from kafila.compute.backend import from_bytes, on_cpu, to_bytes, wire_dtype
 from kafila.compute.caches import CacheShelf, Refusal, room_for
 from kafila.compute.loading import Progress, load_stage
 from kafila.compute.part import Part, Sampled
+from kafila.compute.sampling import choose
 from kafila.compute.text import TextSide
 from kafila.domain.errors import PeerError, Reason, UserError
 from kafila.domain.ids import RequestId
@@ -33,6 +34,7 @@ class Worker:
         self._stage, self.resident_bytes = load_stage(folder, part, progress, name=spec.name)
         self._text = TextSide(folder, name=spec.name) if part.head else None
         self._advised = read_advice(folder)
+        self._random = np.random.default_rng()
         self._shelf = CacheShelf(
             self._stage.new_caches,
             max_tokens=room_for(context=part.context, concurrency=part.concurrency),
@@ -102,14 +104,14 @@ class Worker:
         started = time.perf_counter()
         row = frame.hidden * frame.dtype.size
         hidden = from_bytes(frame.payload[-row:], frame.dtype, frame.hidden).astype(self._dtype)
-        logits = self._stage.unembed(hidden, frame.position + frame.rows - 1)[:, -1, :]
-        logprobs = logits - mx.logsumexp(logits, keepdims=True)
+        logits = self._stage.unembed(hidden, frame.position + frame.rows - 1)[0, -1]
         advised = self._advised
-        sampler = make_sampler(
-            temp=advised.temperature if temperature is None else temperature,
+        token = choose(
+            np.array(logits.astype(mx.float32)),
+            temperature=advised.temperature if temperature is None else temperature,
             top_p=advised.top_p if top_p is None else top_p,
+            chance=self._random.random(),
         )
-        token = sampler(logprobs).item()
         text, ended = self.text.add(frame.request, token)
         return Sampled(token_id=token, text=text, ended=ended, span_us=_span_us(started))
 
