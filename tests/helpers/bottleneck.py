@@ -69,11 +69,7 @@ class Flow:
         self.control = control
         self._line = line
         is_ours = isinstance(control, RateControl)
-        self._pacer = (
-            Pacer(control, max_datagram_size=PACKET_BYTES)
-            if is_ours
-            else QuicPacketPacer(max_datagram_size=PACKET_BYTES)
-        )
+        self._pacer = Pacer(control) if is_ours else QuicPacketPacer(max_datagram_size=PACKET_BYTES)
         self._next_number = count().__next__
         self._sent: dict[int, QuicSentPacket] = {}
         self._to_acknowledge: list[int] = []

@@ -96,10 +96,10 @@ def test_after_an_outage_it_begins_with_little_and_finds_its_rate_again() -> Non
 def test_a_little_talk_says_nothing_of_what_the_path_can_do() -> None:
     line = Bottleneck(mbit=LINE_MBIT, queue_ms=100)
     flow = Flow(line, ours(), rtt_ms=50)
-    for _ in range(100):
+    for _ in range(300):
         flow.waiting_packets = 4
         flow.pump()
-        line.run(0.03)
+        line.run(0.05)
         assert flow.waiting_packets == 0
     flow.waiting_packets = None
     flow.pump()

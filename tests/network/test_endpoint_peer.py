@@ -9,7 +9,7 @@ from kafila.network.identity import DeviceIdentity
 from kafila.network.link import Link
 from kafila.network.link_session import Ending, Session
 from kafila.network.paths import PeerPath
-from kafila.network.quic import AioquicMaker, destination_id
+from kafila.network.quic import LARGE_BYTES, AioquicMaker, destination_id
 from kafila.protocol.edge import Doubtful, OverAddress, OverRelay, Route
 from kafila.protocol.links import (
     LINK_IDLE_TIMEOUT_S,
@@ -22,6 +22,7 @@ from kafila.protocol.links import (
     PathChanged,
     Peer,
 )
+from kafila.protocol.path_size import SMALL_BYTES
 
 ANNA, BELA = sorted(
     (DeviceIdentity.from_bytes(bytes([number]) * 32) for number in (1, 2)), key=lambda each: each.member
@@ -45,7 +46,7 @@ class Side:
         self.events: list[LinkEvent] = []
         self._far = world.address_of(other)
         self._world = world
-        path = PeerPath(peer, own=own.member, carrier=self, relay=True, direct=True)
+        path = PeerPath(peer, own=own.member, carrier=self, relay=True, direct=True, large_bytes=LARGE_BYTES)
         self.known = KnownPeer(
             peer,
             path,
@@ -94,9 +95,13 @@ class World:
     """Carries datagrams between the two sides, each after its delay."""
 
     def __init__(self) -> None:
-        self.now = 1000.0
+        self.now: float = 1000.0
         self.is_cut = False
         self.is_deaf = False
+        self.largest_direct = self.largest_relayed = 1500
+        """Larger datagrams vanish on these ways."""
+        self.carried: list[int] = []
+        """The sizes of a link's datagrams that were not too large."""
         self._numbers = count()
         self._under_way: list[tuple[float, int, Side, bytes, Route]] = []
         self.anna = Side(self, ANNA, BELA, self.address_of(ANNA))
@@ -107,6 +112,10 @@ class World:
         return Address("192.0.2.1" if identity is ANNA else "192.0.2.2", 4700)
 
     def carry(self, sender: Side, datagram: bytes, route: Route, delay_s: float) -> None:
+        if len(datagram) > (self.largest_relayed if isinstance(route, OverRelay) else self.largest_direct):
+            return
+        if datagram[0] & 0x40:
+            self.carried.append(len(datagram))
         receiver = self.bela if sender is self.anna else self.anna
         heapq.heappush(self._under_way, (self.now + delay_s, next(self._numbers), receiver, datagram, route))
 
@@ -119,7 +128,8 @@ class World:
             next_at = min(due, default=end)
             if next_at >= end:
                 break
-            self.now = max(self.now, next_at)
+            # A clock never stands still, and the library waits for it to pass a deadline.
+            self.now = max(self.now + 1e-6, next_at)
             while self._under_way and self._under_way[0][0] <= self.now:
                 _, _, receiver, datagram, route = heapq.heappop(self._under_way)
                 receiver.receive(datagram, route, self.now)
@@ -147,6 +157,58 @@ class World:
 
 def paths(side: Side) -> list[PathKind]:
     return [event.path for event in side.events if isinstance(event, PathChanged)]
+
+
+def seconds_to_arrive(it: World, message: bytes) -> float:
+    begun_at = it.now
+    it.put(message)
+    while it.arrived() != message:
+        it.pass_time(0.01)
+        assert it.now < begun_at + 60
+    return it.now - begun_at
+
+
+def test_datagrams_are_large_once_the_way_was_found_to_carry_them() -> None:
+    it = World().connected()
+    it.carried.clear()
+    seconds_to_arrive(it, bytes(200_000))
+    assert max(it.carried) == LARGE_BYTES
+
+
+def test_where_large_datagrams_vanish_none_are_sent() -> None:
+    it = World()
+    it.largest_direct = 1300
+    it.connected()
+    it.pass_time(60.0)
+    assert seconds_to_arrive(it, bytes(200_000)) < 1
+    assert max(it.carried) == SMALL_BYTES
+
+
+def test_a_way_that_carries_large_datagrams_no_more_is_noticed_and_nothing_is_lost() -> None:
+    it = World().connected()
+    seconds_to_arrive(it, bytes(200_000))
+    it.largest_direct = 1300
+    assert seconds_to_arrive(it, bytes(200_000)) < 10
+    it.pass_time(1.0)
+    it.carried.clear()
+    assert seconds_to_arrive(it, bytes(200_000)) < 1
+    assert max(it.carried) == SMALL_BYTES
+    it.largest_direct = 1500
+    it.pass_time(30.0)
+    seconds_to_arrive(it, bytes(200_000))
+    assert max(it.carried) == LARGE_BYTES
+
+
+def test_the_relay_is_sent_large_datagrams_only_if_it_carries_them_too() -> None:
+    it = World()
+    it.largest_relayed = 1300
+    it.connected()
+    seconds_to_arrive(it, bytes(200_000))
+    it.is_cut = True
+    it.put(bytes(200_000))
+    it.pass_time(4.0)
+    assert it.arrived() is not None
+    assert paths(it.anna)[-1] is PathKind.RELAYED
 
 
 def test_the_link_is_up_over_the_relay_before_a_slower_direct_path_is_found() -> None:

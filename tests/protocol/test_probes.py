@@ -24,7 +24,7 @@ KEY = bytes(range(32))
 TRANSACTIONS = st.integers(0, (1 << 64) - 1)
 ADDRESSES = st.builds(Address, st.ip_addresses().map(str), st.integers(0, 65535))
 PROBES = st.one_of(
-    st.builds(Ping, transaction=TRANSACTIONS),
+    st.builds(Ping, transaction=TRANSACTIONS, size=st.integers(PROBE_BYTES, MAX_PROBE_BYTES)),
     st.builds(Pong, transaction=TRANSACTIONS),
     st.builds(Where, transaction=TRANSACTIONS, addresses=st.lists(ADDRESSES, max_size=MAX_ADDRESSES).map(tuple)),
 )
@@ -39,7 +39,13 @@ def test_the_other_half_reads_a_probe(probe: Probe) -> None:
     anna, bela = pair()
     wire = anna.encode(probe)
     assert PROBE_BYTES <= len(wire) <= MAX_PROBE_BYTES
-    assert isinstance(probe, Where) or len(wire) == PROBE_BYTES
+    match probe:
+        case Ping(size=size):
+            assert len(wire) == size
+        case Pong():
+            assert len(wire) == PROBE_BYTES
+        case Where():
+            pass
     assert sender_tag(wire) == bela.peer_tag
     assert bela.decode(wire) == probe
 
@@ -58,6 +64,13 @@ def test_any_changed_byte_is_noticed(probe: Probe, place: int, change: int) -> N
     wire[place % len(wire)] ^= change
     with pytest.raises(PeerError):
         bela.decode(bytes(wire))
+
+
+@pytest.mark.parametrize("shorter", [PROBE_BYTES, 1200, 1349])
+def test_nobody_on_the_way_makes_a_large_ping_shorter(shorter: int) -> None:
+    anna, bela = pair()
+    with pytest.raises(PeerError):
+        bela.decode(anna.encode(Ping(transaction=1, size=1350))[:shorter])
 
 
 def test_another_pairs_key_is_refused() -> None:

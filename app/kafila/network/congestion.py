@@ -145,7 +145,8 @@ class RateControl(QuicCongestionControl):
 
     def __init__(self, *, max_datagram_size: int) -> None:
         super().__init__(max_datagram_size=max_datagram_size)
-        self._packet_bytes = max_datagram_size
+        self.packet_bytes = max_datagram_size
+        """The size of a full packet."""
         self._sent: dict[int, _Sent] = {}
         self._delivered = 0
         self._delivered_at = 0.0
@@ -156,8 +157,10 @@ class RateControl(QuicCongestionControl):
 
     def begin_anew(self) -> None:
         """Know nothing of the path: it is another one now, or nothing came through it."""
-        self.congestion_window = self._startup_window = FIRST_PACKETS * self._packet_bytes
+        self.congestion_window = self._startup_window = FIRST_PACKETS * self.packet_bytes
         self._mode = _Mode.STARTUP
+        self._is_full = False
+        """Whether the path's rate was ever reached."""
         self._rates: deque[float] = deque(maxlen=RATE_ROUNDS)
         self._rtts_s: deque[float] = deque(maxlen=RATE_ROUNDS)
         self._full_rate = 0.0
@@ -188,11 +191,11 @@ class RateControl(QuicCongestionControl):
                 gain, fewest = CYCLE_GAINS[self._phase], FEWEST_PACKETS
             case _Mode.LOOK:
                 gain, fewest = 1.0, FEWEST_PACKETS
-        return gain * max(self.rate, fewest * self._packet_bytes / max(rtt_s, SHORTEST_RTT_S))
+        return gain * max(self.rate, fewest * self.packet_bytes / max(rtt_s, SHORTEST_RTT_S))
 
     def has_room(self) -> bool:
         """Whether one more packet may be under way."""
-        return self.bytes_in_flight + self._packet_bytes <= self.congestion_window
+        return self.bytes_in_flight + self.packet_bytes <= self.congestion_window
 
     def note_limited(self) -> None:
         """There is nothing more to send: what arrives until then says less than the path can do."""
@@ -238,7 +241,7 @@ class RateControl(QuicCongestionControl):
     def on_persistent_congestion(self) -> None:
         """Nothing arrived for several round trips."""
         self.begin_anew()
-        self.congestion_window = FEWEST_PACKETS * self._packet_bytes
+        self.congestion_window = FEWEST_PACKETS * self.packet_bytes
 
     def on_rtt_measurement(self, *, now: float, rtt: float) -> None:
         """All packets of an acknowledgement were told; the newest took so long."""
@@ -274,7 +277,7 @@ class RateControl(QuicCongestionControl):
         if not ended.is_limited or ended.rate > max(self._rates, default=0.0):
             self._rates.append(ended.rate)
         self._rtts_s.append(ended.shortest_rtt_s)
-        if self._span.passed_bytes(self._delivered) >= SPAN_PACKETS * self._packet_bytes:
+        if self._span.passed_bytes(self._delivered) >= SPAN_PACKETS * self.packet_bytes:
             if self._span.was_jammed(self._delivered, shortest_rtt_s):
                 self._cut(now)
             self._span = _Span(self._delivered)
@@ -283,10 +286,9 @@ class RateControl(QuicCongestionControl):
         self._round = _Round(self._delivered)
 
     def _cut(self, now: float) -> None:
-        jammed_bytes = max(min(self._span.most_bytes, self.congestion_window), FEWEST_PACKETS * self._packet_bytes)
-        self._ceiling = _Ceiling(since=now, jammed_bytes=jammed_bytes, packet_bytes=self._packet_bytes)
-        if self._mode is _Mode.STARTUP:
-            self._mode = _Mode.DRAIN
+        jammed_bytes = max(min(self._span.most_bytes, self.congestion_window), FEWEST_PACKETS * self.packet_bytes)
+        self._ceiling = _Ceiling(since=now, jammed_bytes=jammed_bytes, packet_bytes=self.packet_bytes)
+        self._leave_startup()
 
     def _judge_growth(self, *, is_queued: bool) -> None:
         if self.rate > self._full_rate * FULL_GROWTH:
@@ -294,6 +296,11 @@ class RateControl(QuicCongestionControl):
             return
         self._full_rounds += 1
         if is_queued or self._full_rounds >= FULL_ROUNDS:
+            self._leave_startup()
+
+    def _leave_startup(self) -> None:
+        self._is_full = True
+        if self._mode is _Mode.STARTUP:
             self._mode = _Mode.DRAIN
 
     # What follows from it
@@ -302,14 +309,14 @@ class RateControl(QuicCongestionControl):
         is_queued = self.bytes_in_flight > self.rate * shortest_rtt_s
         match self._mode:
             case _Mode.DRAIN if not is_queued:
-                self._stay(now)
+                self._go_on(now)
             case _Mode.CYCLE if now - self._phase_at > shortest_rtt_s:
                 draining = is_queued and CYCLE_GAINS[self._phase] < 1
                 if not draining or now - self._phase_at > DRAIN_ROUNDS * shortest_rtt_s:
                     self._phase, self._phase_at = (self._phase + 1) % len(CYCLE_GAINS), now
             case _Mode.LOOK if now >= self._look_until:
                 self._shortest_rtt_s, self._shortest_at = self._looked_rtt_s, now
-                self._stay(now)
+                self._go_on(now)
             case _:
                 pass
         if self._mode is not _Mode.LOOK and now - self._shortest_at > RTT_EXPIRES_S:
@@ -317,8 +324,8 @@ class RateControl(QuicCongestionControl):
             self._looked_rtt_s = math.inf
             self._look_until = now + LOOK_S + shortest_rtt_s
 
-    def _stay(self, now: float) -> None:
-        self._mode = _Mode.CYCLE
+    def _go_on(self, now: float) -> None:
+        self._mode = _Mode.CYCLE if self._is_full else _Mode.STARTUP
         self._phase, self._phase_at = CYCLE_GAINS.index(1.0), now
 
     def _set_window(self, now: float, shortest_rtt_s: float) -> None:
@@ -328,22 +335,21 @@ class RateControl(QuicCongestionControl):
             late_rtt_s = min(self._round.shortest_rtt_s, *self._rtts_s, STANDING_MOST * shortest_rtt_s)
             window = self.rate * (WINDOW_GAIN * late_rtt_s + ALLOWANCE_S)
         if self._mode is _Mode.STARTUP:
-            self._startup_window = max(int(window), FIRST_PACKETS * self._packet_bytes)
+            self._startup_window = max(int(window), FIRST_PACKETS * self.packet_bytes)
             window = max(window, self.congestion_window)
         if self._ceiling is not None:
             ceiling = self._ceiling.at(now, shortest_rtt_s)
             if ceiling > window and self._mode is not _Mode.LOOK:
                 self._ceiling = None
             window = min(window, ceiling)
-        self.congestion_window = int(max(window, FEWEST_PACKETS * self._packet_bytes))
+        self.congestion_window = int(max(window, FEWEST_PACKETS * self.packet_bytes))
 
 
 class Pacer(QuicPacketPacer):
     """Spaces packets at the controller's rate. aioquic asks it before each."""
 
-    def __init__(self, control: RateControl, *, max_datagram_size: int) -> None:
-        super().__init__(max_datagram_size=max_datagram_size)
-        self._packet_bytes = max_datagram_size
+    def __init__(self, control: RateControl) -> None:
+        super().__init__(max_datagram_size=control.packet_bytes)
         self._control = control
 
     def next_send_time(  # pyright: ignore[reportIncompatibleMethodOverride]  # the library's annotation is wrong
@@ -363,7 +369,7 @@ class Pacer(QuicPacketPacer):
 
     def update_rate(self, congestion_window: int, smoothed_rtt: float) -> None:  # noqa: ARG002
         """The controller has learned something."""
-        self.packet_time = self._packet_bytes / self._control.pacing_rate(smoothed_rtt)
+        self.packet_time = self._control.packet_bytes / self._control.pacing_rate(smoothed_rtt)
         self.bucket_max = max(2 * self.packet_time, BURST_S, BURST_SHARE * smoothed_rtt)
         self.bucket_time = min(self.bucket_time, self.bucket_max)
 

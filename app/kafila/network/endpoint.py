@@ -57,6 +57,7 @@ class Endpoint:
         self._on_event = on_event
         self._direct = direct
         self._loop = asyncio.get_running_loop()
+        self._large_bytes = transport.datagram_bytes
         self._maker = AioquicMaker(identity, idle_timeout_s=LINK_IDLE_TIMEOUT_S, transport=transport)
         self._peers: dict[MemberId, KnownPeer] = {}
         self._leaving: list[KnownPeer] = []
@@ -165,7 +166,9 @@ class Endpoint:
         relay = self._has_relay_to(peer.candidates.relay_slot)
         known = self._peers.get(peer.member)
         if known is None:
-            path = PeerPath(peer, own=self._own, carrier=self, relay=relay, direct=self._direct)
+            path = PeerPath(
+                peer, own=self._own, carrier=self, relay=relay, direct=self._direct, large_bytes=self._large_bytes
+            )
             known = self._peers[peer.member] = KnownPeer(
                 peer,
                 path,

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kafila.domain.ids import MemberId
 from kafila.network.link import Link, LinkClosed
@@ -10,6 +11,9 @@ from kafila.network.link_session import CloseCode, Ended, Ending, Session, Shaki
 from kafila.network.paths import PeerPath
 from kafila.network.quic import CoreMaker, QuicCore
 from kafila.protocol.links import LinkEvent, LinkLost, LinkUp, Peer
+
+if TYPE_CHECKING:
+    from kafila.protocol.edge import Route
 
 DIAL_EVERY_S = 1.0
 """At most so often, where a handshake fails at once."""
@@ -47,7 +51,9 @@ class KnownPeer:
         self._on_wake = on_wake
         self._wanted = False
         self._next_dial_at = 0.0
-        self._routes = path.edge.routes()
+        self._routes: tuple[Route, ...] = ()
+        self._ways: tuple[Route, ...] = ()
+        self._datagram_bytes = path.datagram_bytes
         self._ended: set[Session] = set()
         self._waiters: list[asyncio.Future[Link]] = []
 
@@ -97,15 +103,15 @@ class KnownPeer:
 
     def tick(self, now: float) -> None:
         """Do what is due. Read what has arrived first."""
-        self.path.edge.tick(now)
+        self.path.tick(now)
         for session in self.sessions:
             session.tick(now)
 
     def next_tick(self) -> float | None:
         """When `tick` is due next."""
         due = [session.next_tick() for session in self.sessions]
-        if (edge_due := self.path.edge.next_tick()) is not None:
-            due.append(edge_due)
+        if (path_due := self.path.next_tick()) is not None:
+            due.append(path_due)
         if self._should_dial():
             due.append(self._next_dial_at)
         return min(due, default=None)
@@ -115,6 +121,7 @@ class KnownPeer:
         for path_changed in self.path.act():
             self._on_event(path_changed)
         self._follow_routes(now)
+        self._follow_size(now)
         for session in list(self.sessions):
             self._pump(session, now)
         # Only now, when all that has ended is known to have ended, and why.
@@ -132,7 +139,7 @@ class KnownPeer:
     # How it goes on
 
     def _pump(self, session: Session, now: float) -> None:
-        for datagram in session.pump(now):
+        for datagram in session.pump(now, self._datagram_bytes):
             self.path.send(datagram)
         self._hear_of(session)
 
@@ -164,6 +171,18 @@ class KnownPeer:
             self._routes = routes
             for session in self.sessions:
                 session.nudge(now, moved=moved)
+
+    def _follow_size(self, now: float) -> None:
+        ways = () if self.link() is None else self._routes
+        if ways != self._ways:
+            self._ways = ways
+            self.path.follow(ways, now)
+        shrunk = self.path.datagram_bytes < self._datagram_bytes
+        self._datagram_bytes = self.path.datagram_bytes
+        if shrunk:
+            # What was too large has been lost for a while, and is being repeated ever more seldom.
+            for session in self.sessions:
+                session.nudge(now, moved=True)
 
     def _hear_of(self, session: Session) -> None:
         for event in session.news():

@@ -51,6 +51,7 @@ from kafila.protocol.links import (
     LinkQuiet,
     LinkUp,
 )
+from kafila.protocol.path_size import SMALL_BYTES
 
 PING_EVERY_S = 1.0
 SHAKE_WITHIN_S = 10.0
@@ -176,8 +177,8 @@ class Session:
         except PeerError:
             self.end(CloseCode.BROKEN_PROTOCOL, Ending.BROKEN)
 
-    def pump(self, now: float) -> list[bytes]:
-        """Let everything take effect that has happened; returns the datagrams to send."""
+    def pump(self, now: float, datagram_bytes: int = SMALL_BYTES) -> list[bytes]:
+        """Let everything take effect that has happened; returns the datagrams to send, at most so large."""
         for event in self._core.events():
             try:
                 self._on_event(event)
@@ -187,7 +188,7 @@ class Session:
         if not isinstance(self.state, Ended):
             self._grant()
             self._fill()
-        datagrams = self._core.datagrams(now)
+        datagrams = self._core.datagrams(now, datagram_bytes if isinstance(self.state, Up) else SMALL_BYTES)
         if isinstance(self.state, Ended):
             self._farewell = self._farewell or datagrams
             if self._farewell_is_due and not datagrams:

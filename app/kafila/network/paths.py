@@ -9,6 +9,7 @@ from kafila.domain.errors import PeerError
 from kafila.domain.ids import MemberId
 from kafila.protocol.edge import Answer, Ask, Edge, Moved, OverAddress, OverRelay, Route, TellWhere
 from kafila.protocol.links import Address, PathChanged, Peer
+from kafila.protocol.path_size import PathSize
 from kafila.protocol.probes import Ping, Pong, ProbeCodec, Where
 
 
@@ -31,8 +32,11 @@ class Carrier(Protocol):
 class PeerPath:
     """The way to one peer."""
 
-    def __init__(self, peer: Peer, *, own: MemberId, carrier: Carrier, relay: bool, direct: bool) -> None:
-        self.edge = Edge(relay=relay, direct=direct, draw=lambda: secrets.randbits(64))
+    def __init__(
+        self, peer: Peer, *, own: MemberId, carrier: Carrier, relay: bool, direct: bool, large_bytes: int
+    ) -> None:
+        self.edge = Edge(relay=relay, direct=direct, draw=_draw)
+        self._size = PathSize(large_bytes, draw=_draw)
         self.slot = peer.candidates.relay_slot
         self._own = own
         self._peer = peer.member
@@ -43,6 +47,26 @@ class PeerPath:
     def tag(self) -> bytes:
         """The tag that the peer's probes carry."""
         return self._codec.peer_tag
+
+    @property
+    def datagram_bytes(self) -> int:
+        """The size of datagrams that `send` can be given now."""
+        return self._size.size
+
+    def follow(self, routes: Iterable[Route], now: float) -> None:
+        """These are the ways that a link uses from now on; none while there is no link."""
+        self._size.follow(routes, now)
+
+    def tick(self, now: float) -> None:
+        """Do what is due. Read what has arrived first."""
+        self.edge.tick(now)
+        for ask in self._size.tick(now):
+            self._send_by(ask.route, self._codec.encode(Ping(transaction=ask.transaction, size=ask.size)))
+
+    def next_tick(self) -> float | None:
+        """When `tick` is due next."""
+        due = [at for at in (self.edge.next_tick(), self._size.next_tick()) if at is not None]
+        return min(due, default=None)
 
     def update(self, peer: Peer, *, relay: bool, now: float) -> None:
         """What is known of the peer, as of now. The path in use stays."""
@@ -61,7 +85,8 @@ class PeerPath:
             case Ping(transaction=transaction):
                 self.edge.heard_ping(route, transaction, now)
             case Pong(transaction=transaction):
-                self.edge.heard_pong(route, transaction, now)
+                if not self._size.heard_pong(route, transaction, now):
+                    self.edge.heard_pong(route, transaction, now)
             case Where(transaction=transaction, addresses=addresses):
                 if isinstance(route, OverRelay):
                     self.edge.heard_where(_usable(addresses), transaction, now)
@@ -95,6 +120,10 @@ class PeerPath:
             case OverRelay():
                 if self.slot is not None:
                     self._carrier.send_relayed(datagram, self.slot)
+
+
+def _draw() -> int:
+    return secrets.randbits(64)
 
 
 def _usable(addresses: Iterable[Address]) -> list[Address]:

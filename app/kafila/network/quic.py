@@ -28,11 +28,11 @@ from kafila.domain.errors import PeerError
 from kafila.domain.ids import MemberId
 from kafila.network.congestion import NAME, Pacer, RateControl
 from kafila.network.identity import DeviceIdentity
+from kafila.protocol.path_size import SMALL_BYTES
 
 ALPN = "kafila/1"
-DATAGRAM_BYTES = 1200
-"""The size that every path carries, with room for a relay frame's head around it. Larger ones save
-CPU on a LAN, but there is no path discovery to find out where they pass."""
+LARGE_BYTES = 1350
+"""Sent where a path was found to carry as much: most do, also through tunnels, and with a relay frame's head."""
 WINDOW_BYTES = 16 << 20
 """What may be under way on a connection and on each stream: 200 Mbit/s over more than half a
 second. What is kept for a slow reader is bounded above, by the link's own credit."""
@@ -42,7 +42,8 @@ CONNECTION_ID_BYTES = 8
 class Transport(msgspec.Struct, frozen=True, kw_only=True):
     """What `kafila bench transport` compares. The defaults are what docs/network.md says of it."""
 
-    datagram_bytes: int = DATAGRAM_BYTES
+    datagram_bytes: int = LARGE_BYTES
+    """At most, where the path carries it."""
     congestion_control: str = NAME
 
 
@@ -118,8 +119,8 @@ class QuicCore(Protocol):
         """What has happened since it was last asked."""
         ...
 
-    def datagrams(self, now: float) -> list[bytes]:
-        """What is to be sent now."""
+    def datagrams(self, now: float, largest_bytes: int = SMALL_BYTES) -> list[bytes]:
+        """What is to be sent now, in datagrams of at most this size."""
         ...
 
     def deadline(self) -> float | None:
@@ -177,7 +178,7 @@ def destination_id(datagram: bytes) -> bytes:
 def opens_connection(datagram: bytes) -> bool:
     """Whether this is a client's first flight: a full-sized version 1 Initial."""
     return (
-        len(datagram) >= DATAGRAM_BYTES
+        len(datagram) >= SMALL_BYTES
         and datagram[0] & 0xF0 == 0xC0
         and int.from_bytes(datagram[1:5]) == QuicProtocolVersion.VERSION_1
         and 8 <= datagram[5] <= 20
@@ -221,7 +222,7 @@ def _configuration(
         idle_timeout=idle_timeout_s,
         is_client=is_client,
         max_data=WINDOW_BYTES,
-        max_datagram_size=transport.datagram_bytes,
+        max_datagram_size=SMALL_BYTES,
         max_stream_data=WINDOW_BYTES,
         supported_versions=[QuicProtocolVersion.VERSION_1],
         # No authority vouches for a device: its key is compared with the roster's when the
@@ -247,9 +248,7 @@ class _Connection(QuicConnection):
             original_destination_connection_id=original_destination_connection_id,
         )
         if (control := self._rate_control) is not None:
-            self._loss._pacer = Pacer(  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-                control, max_datagram_size=configuration.max_datagram_size
-            )
+            self._loss._pacer = Pacer(control)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
     @property
     def _rate_control(self) -> RateControl | None:
@@ -310,6 +309,13 @@ class _Connection(QuicConnection):
         if control is not None and self._pacing_at is None and control.has_room():
             control.note_limited()
         return datagrams
+
+    def set_datagram_bytes(self, size: int) -> None:
+        """How large datagrams are from now on."""
+        if size != self._max_datagram_size:
+            self._max_datagram_size = size
+            if (control := self._rate_control) is not None:
+                control.packet_bytes = size
 
     def begin_anew(self) -> None:
         """Forget what was learned of the path."""
@@ -391,7 +397,8 @@ class _AioquicCore:
             case _:
                 return None
 
-    def datagrams(self, now: float) -> list[bytes]:
+    def datagrams(self, now: float, largest_bytes: int = SMALL_BYTES) -> list[bytes]:
+        self._quic.set_datagram_bytes(largest_bytes)
         if self._quic.get_peer_address() is None:
             return []
         return [datagram for datagram, _ in self._quic.datagrams_to_send(now)]

@@ -1,12 +1,13 @@
 """Path probes: small authenticated questions and answers that find out which paths work.
 
-    ping   04 · tag 8 · transaction 8 · MAC 16
+    ping   04 · tag 8 · transaction 8 · MAC 16 · zeros, where it is to be large
     pong   05 · tag 8 · transaction 8 · MAC 16
     where  06 · tag 8 · transaction 8 · sealed (family 1 · address 4 or 16 · port 2)* · 16
 
 A probe travels bare between two addresses, or as the payload of a relayed frame. The tag names the
 sender to whoever knows the pair's probe key, and nobody else; the MAC is BLAKE2b under that key of
-everything before it. Pings and pongs are equally long, so an answer never amplifies.
+everything before it, and of a large ping's length (2 bytes), so that nobody makes it shorter on its
+way. A pong is never longer than the ping, so an answer does not amplify.
 
 A transaction is drawn at random by whoever asks and is good for one answer from the address that
 was asked, so an old pong proves nothing. An old ping, sent again from elsewhere, earns one pong
@@ -42,13 +43,17 @@ _PORT = struct.Struct("!H")
 _HOST_BYTES = {4: 4, 6: 16}
 MAX_ADDRESSES = 16
 PROBE_BYTES = _HEAD.size + MAC_BYTES
-MAX_PROBE_BYTES = PROBE_BYTES + MAX_ADDRESSES * (1 + 16 + _PORT.size)
+MAX_WHERE_BYTES = PROBE_BYTES + MAX_ADDRESSES * (1 + 16 + _PORT.size)
+MAX_PROBE_BYTES = 1500
+
+_LONGEST = {PING: MAX_PROBE_BYTES, PONG: PROBE_BYTES, WHERE: MAX_WHERE_BYTES}
 
 
 class Ping(msgspec.Struct, frozen=True, kw_only=True):
-    """Does this path work?"""
+    """Does this path work, with a datagram of this size?"""
 
     transaction: int
+    size: int = PROBE_BYTES
 
 
 class Pong(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,14 +92,15 @@ class ProbeCodec:
         name = b"kafila probe tag " + sender.encode()
         return hashlib.blake2b(name, key=self._key, digest_size=TAG_BYTES).digest()
 
-    def _mac(self, head: bytes) -> bytes:
-        return hashlib.blake2b(head, key=self._key, digest_size=MAC_BYTES).digest()
+    def _mac(self, head: bytes, size: int) -> bytes:
+        length = size.to_bytes(2) if size > PROBE_BYTES else b""
+        return hashlib.blake2b(head + length, key=self._key, digest_size=MAC_BYTES).digest()
 
     def encode(self, probe: Probe) -> bytes:
         """The probe as a datagram."""
         match probe:
-            case Ping():
-                kind, rest = PING, b""
+            case Ping(size=size):
+                kind, rest = PING, bytes(size - PROBE_BYTES)
             case Pong():
                 kind, rest = PONG, b""
             case Where(addresses=addresses):
@@ -102,18 +108,20 @@ class ProbeCodec:
         head = _HEAD.pack(kind, self._own_tag, probe.transaction)
         if kind == WHERE:
             return head + self._own_seal.encrypt(_nonce(probe.transaction), rest, head)
-        return head + self._mac(head)
+        return head + self._mac(head, PROBE_BYTES + len(rest)) + rest
 
     def decode(self, data: bytes) -> Probe:
         """Read a probe of the peer's. Raises PeerError for anything that the peer did not make."""
-        if PROBE_BYTES <= len(data) <= MAX_PROBE_BYTES:
-            kind, tag, transaction = _HEAD.unpack_from(data)
-            head, rest = data[: _HEAD.size], data[_HEAD.size :]
-            if tag == self.peer_tag and kind == WHERE:
-                return Where(transaction=transaction, addresses=_unpack_addresses(self._open(head, rest, transaction)))
-            if tag == self.peer_tag and kind in (PING, PONG) and hmac.compare_digest(rest, self._mac(head)):
-                return (Ping if kind == PING else Pong)(transaction=transaction)
-        raise _not_the_peers()
+        if sender_tag(data) != self.peer_tag:
+            raise _not_the_peers()
+        kind, _, transaction = _HEAD.unpack_from(data)
+        head, rest = data[: _HEAD.size], data[_HEAD.size :]
+        if kind == WHERE:
+            return Where(transaction=transaction, addresses=_unpack_addresses(self._open(head, rest, transaction)))
+        mac = self._mac(head, len(data))
+        if not hmac.compare_digest(rest[:MAC_BYTES], mac) or any(rest[MAC_BYTES:]):
+            raise _not_the_peers()
+        return Ping(transaction=transaction, size=len(data)) if kind == PING else Pong(transaction=transaction)
 
     def _open(self, head: bytes, sealed: bytes, transaction: int) -> bytes:
         try:
@@ -152,6 +160,6 @@ def _unpack_addresses(data: bytes) -> tuple[Address, ...]:
 
 def sender_tag(data: bytes) -> bytes | None:
     """The tag of a datagram that may be a probe, to look the sender's codec up with."""
-    if PROBE_BYTES <= len(data) <= MAX_PROBE_BYTES and data[0] in (PING, PONG, WHERE):
+    if PROBE_BYTES <= len(data) <= _LONGEST.get(data[0], 0):
         return data[1 : 1 + TAG_BYTES]
     return None

@@ -13,10 +13,11 @@ from kafila.network.bench.parts import PROGRESS, FarOrder, LineOrder, Part, as_p
 from kafila.network.endpoint import Endpoint
 from kafila.network.identity import DeviceIdentity
 from kafila.network.link import Link, LinkClosed
-from kafila.network.quic import DATAGRAM_BYTES, Transport
+from kafila.network.quic import LARGE_BYTES, Transport
 from kafila.protocol.links import Address, Channel
+from kafila.protocol.path_size import SMALL_BYTES
 
-DATAGRAM_SIZES = (1200, 1350, 1452)
+DATAGRAM_SIZES = (SMALL_BYTES, LARGE_BYTES, 1452)
 """What every path carries, what most do, and the most that an Ethernet does over IPv6."""
 CONTROLS = ("reno", "cubic", "kafila")
 LOSSES = (0.0, 0.01, 0.02)
@@ -147,7 +148,7 @@ async def measure_transport(bench: Bench, seconds: float, tell: Callable[[str], 
         tell(f"datagrams of {size} bytes")
         sizes.append(await bench.rate(Transport(datagram_bytes=size), None, seconds))
     for control in CONTROLS:
-        transport = Transport(datagram_bytes=DATAGRAM_BYTES, congestion_control=control)
+        transport = Transport(congestion_control=control)
         for rtt_ms in RTTS_MS:
             tell(f"{control} at {rtt_ms:.0f} ms")
             rates += [await bench.rate(transport, Line(rtt_ms=rtt_ms, loss=loss), seconds) for loss in LOSSES]
