@@ -60,6 +60,6 @@ def test_the_tables_name_what_was_measured() -> None:
         prefill_s=3.1,
     )
     table = draw(Results(sizes=[rate], rates=[lossy], waits=[wait]))
-    assert "  datagrams of 1200 bytes           11.3                  40         38" in table
+    assert "  datagrams of 1350 bytes           11.3                  40         38" in table
     assert "  cubic, 50 ms, 1% lost              0.4                 100         90" in table
     assert table[-1].split() == ["kafila,", "50", "ms", "52", "60", "55", "70", "3.1"]
