@@ -119,8 +119,8 @@ class Group:
                 tasks.create_task(join(name, identity))
         return [joined[name] for name in names]
 
-    async def introduce(self, *pairs: tuple[Member, Member]) -> None:
-        """Tell both of each pair of the other, and have them connect."""
+    async def introduce(self, *pairs: tuple[Member, Member], later_s: float = 0.0) -> None:
+        """Tell both of each pair of the other, the second so much later, and have them connect."""
         everyone = {member.id: member for pair in pairs for member in pair}
         known = {member.id: await member.candidates() for member in everyone.values()}
         for one, other in pairs:
@@ -132,9 +132,15 @@ class Group:
                     probe_key=key,
                     candidates=known[peer.id],
                 )
+        seconds = {other.id for _, other in pairs}
+
+        async def meet(member: Member) -> None:
+            await asyncio.sleep(later_s if member.id in seconds else 0.0)
+            await member.meet()
+
         async with asyncio.TaskGroup() as tasks:
             for member in everyone.values():
-                tasks.create_task(member.meet())
+                tasks.create_task(meet(member))
 
     async def close(self) -> None:
         for member in self._members:

@@ -60,6 +60,18 @@ async def test_neighbours_behind_one_carrier(hairpin: bool, path: PathKind) -> N
     assert await _meet([carrier, *homes], "one", "two") is path
 
 
+@pytest.mark.parametrize("first_delay_ms", [5, 50])
+async def test_nobody_knocks_before_a_router_is_ready_whoever_learns_first(first_delay_ms: int) -> None:
+    """These routers take an early knock for a connection of its own, and no way leads in any more."""
+    first = SiteSpec(name="first", nat=Nat.LEAKY, line=Line(delay_ms=first_delay_ms))
+    second = SiteSpec(name="second", nat=Nat.LEAKY, line=Line(delay_ms=55 - first_delay_ms))
+    async with open_lab(first, second) as lab, serving(lab.middle), open_group(lab) as group:
+        a, b = await group.join("first", "second")
+        await group.introduce((a, b), later_s=0.15)
+        await until_paths({(a, b): PathKind.DIRECT})
+        assert not differing({(a, b): PathKind.DIRECT})
+
+
 async def test_ipv6_joins_what_symmetric_routers_keep_apart() -> None:
     homes = [SiteSpec(name=name, nat=Nat.SYMMETRIC, ipv6=True, line=LINE) for name in ("one", "two")]
     assert await _meet([*homes], "one", "two", (MIDDLE[0], MIDDLE_IPV6)) is PathKind.DIRECT

@@ -145,7 +145,7 @@ class World:
     def connected(self) -> "World":
         for side in (self.anna, self.bela):
             side.known.open(self.now)
-        self.pass_time(1.0)
+        self.pass_time(1.2)
         return self
 
     def put(self, message: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from itertools import count
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,12 +13,14 @@ from kafila.protocol.edge import (
     MAX_CANDIDATES,
     PING_EXPIRES_S,
     PROBE_EVERY_S,
+    PUNCH_ALONE_AFTER_S,
     PUNCH_FOR_S,
     Answer,
     Ask,
     Direct,
     Doubtful,
     Edge,
+    Effect,
     Lost,
     Moved,
     OverAddress,
@@ -30,6 +33,8 @@ from kafila.protocol.edge import (
 )
 from kafila.protocol.links import Address
 
+PEERS = 1_000_000
+"""What is added to the peer's transactions, which would look like ours."""
 LAN = Address("192.168.1.7", 4700)
 PUBLIC = Address("203.0.113.9", 4700)
 RELAY = OverRelay()
@@ -82,9 +87,12 @@ class Clocked:
         self.take()
 
     def began(self, *candidates: Address) -> "Clocked":
+        """It has begun to punch; over the relay nobody has answered yet."""
         self.edge.set_candidates(candidates, self.now)
         self.edge.begin(self.now)
+        self.edge.tick(self.now)
         self.take()
+        self.now += PUNCH_ALONE_AFTER_S
         return self
 
 
@@ -93,7 +101,68 @@ def test_it_starts_on_the_relay_and_asks_everyone_at_once() -> None:
     assert it.moves == [Moved(path=PathKind.RELAYED, rtt_s=None)]
     assert it.edge.routes() == (RELAY,)
     it.edge.tick(it.now)
-    assert it.take() == [TO_LAN, TO_PUBLIC, RELAY]
+    assert it.take() == [TO_LAN, TO_PUBLIC]
+
+
+class TestPunchingTogether:
+    """Both begin at the same moment, as far as half a round trip tells."""
+
+    def both_asked_at(self, *, learns_later_s: float, one_way_s: float) -> list[float]:
+        """When each of two edges first asks an address, who learn of each other at different times."""
+        edges = [Clocked(), Clocked()]
+        asked_at: dict[int, float] = {}
+        under_way: list[tuple[float, int, Effect]] = []
+        for edge in edges:
+            edge.edge.set_candidates([PUBLIC], edge.now)
+        for step in range(2000):
+            now = 100.0 + step / 1000
+            for side, edge in enumerate(edges):
+                if now >= 100.0 + side * learns_later_s:
+                    edge.edge.begin(now)
+                arrived = [effect for at, to, effect in under_way if to == side and at <= now]
+                under_way = [each for each in under_way if each[1] != side or each[0] > now]
+                for effect in arrived if not isinstance(edge.edge.state, Resting) else ():
+                    hear(edge.edge, effect, now)
+                edge.edge.tick(now)
+                for effect in edge.edge.effects():
+                    if isinstance(effect, Ask) and effect.route == TO_PUBLIC:
+                        asked_at.setdefault(side, now - 100.0)
+                    under_way.append((now + one_way_s, 1 - side, effect))
+        return [asked_at[side] for side in range(2)]
+
+    @pytest.mark.parametrize("learns_later_s", [0.0, 0.03, 0.3])
+    def test_whoever_learns_of_it_first(self, learns_later_s: float) -> None:
+        one, other = self.both_asked_at(learns_later_s=learns_later_s, one_way_s=0.055)
+        assert abs(one - other) < 0.003
+        assert max(one, other) < learns_later_s + 4 * 0.055
+
+    def test_at_once_where_the_peer_knocks_already(self) -> None:
+        it = Clocked()
+        it.edge.set_candidates([LAN], it.now)
+        it.edge.begin(it.now)
+        it.edge.heard_ping(TO_PUBLIC, 5, it.now)
+        it.edge.tick(it.now)
+        assert TO_LAN in it.take()
+
+    def test_told_candidates_do_not_hurry_it(self) -> None:
+        it = Clocked()
+        it.edge.begin(it.now)
+        it.edge.set_candidates([LAN], it.now)
+        it.edge.tick(it.now)
+        assert it.take() == [RELAY]
+
+
+def hear(edge: Edge, effect: Effect, now: float) -> None:
+    """What the peer sent over the relay arrives."""
+    match effect:
+        case Ask(route=OverRelay(), transaction=transaction):
+            edge.heard_ping(RELAY, transaction + PEERS, now)
+        case Answer(route=OverRelay(), transaction=transaction):
+            edge.heard_pong(RELAY, transaction - PEERS, now)
+        case TellWhere(transaction=transaction):
+            edge.heard_where([PUBLIC], transaction + PEERS, now)
+        case _:
+            pass
 
 
 def test_it_moves_to_the_first_address_that_answers_and_stays() -> None:
@@ -246,7 +315,9 @@ def test_in_doubt_a_new_address_of_the_peer_takes_over() -> None:
 
 
 def test_where_direct_is_forbidden_no_address_is_asked_answered_or_used() -> None:
-    it = Clocked(direct=False).began(LAN)
+    it = Clocked(direct=False)
+    it.edge.set_candidates([LAN], it.now)
+    it.edge.begin(it.now)
     it.edge.tick(it.now)
     assert it.take() == [RELAY]
     it.edge.heard_ping(TO_LAN, 5, it.now)
@@ -276,7 +347,7 @@ def test_measurements_are_told_about_once_a_second() -> None:
 def test_candidates_are_bounded() -> None:
     it = Clocked().began(*(Address("192.0.2.1", port) for port in range(1, 1000)))
     it.edge.tick(it.now)
-    assert len(it.take()) == MAX_CANDIDATES + 1
+    assert len(it.take()) == MAX_CANDIDATES
 
 
 ROUTES = st.sampled_from([RELAY, TO_LAN, TO_PUBLIC])
@@ -315,8 +386,10 @@ def test_whatever_happens_a_direct_route_has_answered_a_question(
                 assert it.edge.has_answered(used.address)
 
 
-def test_it_tells_where_it_is_when_it_begins_to_look_and_when_its_path_is_late() -> None:
+def test_it_tells_where_it_is_once_the_peer_is_there_and_when_its_path_is_late() -> None:
     it = Clocked().began(PUBLIC)
+    assert it.told == []
+    it.pong(RELAY)
     assert len(it.told) == 1
     it.edge.tick(it.now)
     it.take()

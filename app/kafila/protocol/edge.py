@@ -16,7 +16,9 @@ direct path that answers late is in doubt, and datagrams take both ways, since Q
 duplicates; one that stays silent is given up, and the punching begins anew.
 
 Whoever begins to look, or finds its path in doubt, tells the other over the relay where it is by
-now, so both ask at the same time and at the right doors, also after a router has forgotten them.
+now, and begins itself half the relay's round trip later, when the other reads it. So both ask at
+the same time and at the right doors, also after a router has forgotten them: a question that comes
+before its router has sent one out spoils the way with some routers.
 
 Both members run this machine, each for what it sends. A path counts once our own question on it
 was answered, which proves both directions.
@@ -34,6 +36,8 @@ PUNCH_FIRST_GAP_S = 0.025
 PUNCH_GAP_GROWTH = 1.6
 PUNCH_LONGEST_GAP_S = 0.4
 PUNCH_FOR_S = 4.0
+PUNCH_ALONE_AFTER_S = 0.6
+"""How long the relay may leave a first question unanswered before the punching begins without the peer."""
 PROBE_EVERY_S = 1.0
 PROBE_IN_DOUBT_EVERY_S = 0.25
 PROBE_AGAIN_EVERY_S = 2.0
@@ -72,6 +76,7 @@ class Punching(msgspec.Struct, frozen=True, kw_only=True):
     """All candidates are asked in quick succession; datagrams take the relay if there is one."""
 
     since: float
+    """When that begins, which may be a little later."""
     gap_s: float
 
 
@@ -154,6 +159,8 @@ class Edge:
         self._open_pings: OrderedDict[int, _OpenPing] = OrderedDict()
         self._heard_pings: deque[int] = deque(maxlen=MAX_REMEMBERED_PINGS)
         self._relay_rtt_s: float | None = None
+        self._is_agreed = False
+        """Whether the peer was told where this member is, which takes that it answers over the relay."""
         self._next_round_at = 0.0
         self._next_relay_ping_at = 0.0
         self._last_told: tuple[Moved, float] | None = None
@@ -200,8 +207,8 @@ class Edge:
     def begin(self, now: float) -> None:
         """The edge is wanted: use the relay, look for a direct path."""
         if isinstance(self.state, Resting):
-            self._punch(now)
-            self.tell_where()
+            agrees = self._has_relay and self._may_go_direct
+            self._punch(now, in_s=PUNCH_ALONE_AFTER_S if agrees else 0.0)
 
     def tell_where(self) -> None:
         """Have the peer look where we are now; so it does when our addresses have changed."""
@@ -209,8 +216,8 @@ class Edge:
             self._effects.append(TellWhere(transaction=self._draw()))
 
     def punch(self, now: float) -> None:
-        """Ask all candidates in quick succession, from this moment; both sides should, together."""
-        if not isinstance(self.state, Direct | Doubtful):
+        """Ask all candidates in quick succession, from this moment if it is not to begin soon."""
+        if not isinstance(self.state, Direct | Doubtful) and not self._is_about_to_punch(now):
             self._punch(now)
 
     def set_candidates(self, addresses: Iterable[Address], now: float) -> None:
@@ -260,6 +267,8 @@ class Edge:
         self.begin(now)
         match route:
             case OverAddress(address=address) if not self._uses(address):
+                if self._is_about_to_punch(now):
+                    self._punch(now)
                 if address not in (*self._heard_where, *self._told, *self._learned):
                     self._learned.append(address)
                 self._ask(route, now)
@@ -278,6 +287,7 @@ class Edge:
         match route:
             case OverRelay():
                 self._relay_rtt_s = _smooth(self._relay_rtt_s, rtt_s)
+                self._agree(now)
             case OverAddress(address=address):
                 self._heard_from(address, rtt_s, now)
         self._tell(now)
@@ -315,10 +325,25 @@ class Edge:
 
     # How the state moves
 
-    def _punch(self, now: float) -> None:
-        self.state = Punching(since=now, gap_s=PUNCH_FIRST_GAP_S)
-        self._next_round_at = self._next_relay_ping_at = now
+    def _punch(self, now: float, *, in_s: float = 0.0) -> None:
+        self.state = Punching(since=now + in_s, gap_s=PUNCH_FIRST_GAP_S)
+        self._next_round_at, self._next_relay_ping_at = now + in_s, now
         self._tell(now)
+
+    def _is_about_to_punch(self, now: float) -> bool:
+        return isinstance(self.state, Punching) and now < self.state.since
+
+    def _agree(self, now: float) -> None:
+        """The peer is there: tell it where this member is, and begin when it reads that."""
+        if self._is_agreed:
+            return
+        self._is_agreed = True
+        self.tell_where()
+        if self._is_about_to_punch(now):
+            self._punch(now, in_s=self._half_relay_s())
+
+    def _half_relay_s(self) -> float:
+        return (self._relay_rtt_s or 0.0) / 2
 
     def _judge_silence(self, now: float) -> None:
         match self.state:
@@ -332,7 +357,7 @@ class Edge:
                     self._judge_silence(now)
             case Doubtful(asked_at=asked_at, rtt_s=rtt_s):
                 if now >= asked_at + DEAD_AFTER_S + rtt_s:
-                    self._punch(now)
+                    self._punch(now, in_s=self._half_relay_s())
                     self.tell_where()
             case _:
                 pass
