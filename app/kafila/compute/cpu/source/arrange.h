@@ -80,7 +80,7 @@ static void arrange_whole(const kc_matrix *m, const float *from, float *to) {
         const float first = whole_span(from + i, whole, &sum[0]), second = whole_span(from + i + SPAN, whole + SPAN, &sum[1]);
         sums[i >> shift] += sum[0];
         sums[(i + SPAN) >> shift] += sum[1];
-        v_store(factors + i / NIBBLES * LANES, nibble_halves(0, first, second));
+        v_store(factors + i / NIBBLES * LANES, whole_halves(first, second));
         for (int64_t v = 0; v < WHOLE_VECTORS; v++) {
             for (int64_t l = 0; l < WHOLE_LANES; l++) {
                 numbers[i + v * WHOLE_LANES + l] = whole[m->bits == 4 ? w_nibble_place(v, l) : w_byte_place(v, l)];

@@ -95,7 +95,7 @@ KC_INLINE void unpack_factors(const void *scales, int64_t first, int64_t blocks,
     for (int64_t i = 0; i < blocks; i++) {
         const int64_t group = first + (i * NIBBLES >> shift);
         const float scale = element(scales, group, type);
-        v_store(to + i * LANES, shift == 5 ? nibble_halves(0, scale, element(scales, group + 1, type)) : v_all(scale));
+        v_store(to + i * LANES, shift == 5 ? whole_halves(scale, element(scales, group + 1, type)) : v_all(scale));
     }
 }
 
@@ -157,7 +157,7 @@ KC_INLINE void collect_few(const uint8_t *const *w, const float *const *scales, 
             if (bits == 4) w_nibbles(w[n] + i / 2, row);
             else w_bytes(w[n] + i, row);
             const float *scale = scales[n] + i / group;
-            const vf factor = group == SPAN ? nibble_halves(0, scale[0], scale[1]) : v_all(scale[0]);
+            const vf factor = group == SPAN ? whole_halves(scale[0], scale[1]) : v_all(scale[0]);
             for (int m = 0; m < inputs; m++) {
                 vf *sum = &sums[m * WHOLE_WEIGHTS + n];
                 const vf both = v_mul(factor, v_load(spans + m * x_stride + i / NIBBLES * LANES));

@@ -80,10 +80,11 @@ KC_INLINE vf nibble_halves(int vector, float first, float second) {
 }
 
 /* 64 stored values as 16-bit numbers, in four vectors. Each 32-bit lane holds two of one half of the 64, and
- * belongs to the half that nibble_halves gives it. */
+ * belongs to the half that whole_halves gives it. */
 #define WHOLE 1
 enum { WHOLE_VECTORS = 4, WHOLE_LANES = 16, WHOLE_INPUTS = 2, WHOLE_WEIGHTS = 2 };
 typedef __m256i vw;
+KC_INLINE vf whole_halves(float first, float second) { return nibble_halves(0, first, second); }
 KC_INLINE vw w_load(const int16_t *p) { return _mm256_loadu_si256((const __m256i *)p); }
 KC_INLINE void w_store(int16_t *p, vw v) { _mm256_storeu_si256((__m256i *)p, v); }
 KC_INLINE void w_nibbles(const uint8_t *p, vw *values) {

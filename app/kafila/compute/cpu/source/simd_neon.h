@@ -76,3 +76,42 @@ KC_INLINE void nibble_values(const nibbles *table, const uint8_t *p, vf *values)
 }
 /* What belongs to the first 32 values in their lanes of a vector, and what belongs to the others in theirs. */
 KC_INLINE vf nibble_halves(int vector, float first, float second) { return v_all(vector < 8 ? first : second); }
+
+/* 64 stored values as 16-bit numbers, in eight vectors: the first 32 in the first four. The sums of both halves go
+ * into the halves of a vector, where whole_halves has what belongs to them. */
+#define WHOLE 1
+enum { WHOLE_VECTORS = 8, WHOLE_LANES = 8, WHOLE_INPUTS = 2, WHOLE_WEIGHTS = 4 };
+typedef int16x8_t vw;
+KC_INLINE vf whole_halves(float first, float second) { return vcombine_f32(vdup_n_f32(first), vdup_n_f32(second)); }
+KC_INLINE vw w_load(const int16_t *p) { return vld1q_s16(p); }
+KC_INLINE void w_store(int16_t *p, vw v) { vst1q_s16(p, v); }
+KC_INLINE vw w_wide(uint8x8_t bytes) { return vreinterpretq_s16_u16(vmovl_u8(bytes)); }
+KC_INLINE void w_nibbles(const uint8_t *p, vw *values) {
+    for (int half = 0; half < 2; half++) {
+        const uint8x16_t bytes = vld1q_u8(p + 16 * half);
+        const uint8x16_t even = vandq_u8(bytes, vdupq_n_u8(15)), odd = vshrq_n_u8(bytes, 4);
+        values[4 * half] = w_wide(vget_low_u8(even));
+        values[4 * half + 1] = w_wide(vget_high_u8(even));
+        values[4 * half + 2] = w_wide(vget_low_u8(odd));
+        values[4 * half + 3] = w_wide(vget_high_u8(odd));
+    }
+}
+KC_INLINE int64_t w_nibble_place(int64_t vector, int64_t lane) {
+    return vector / 4 * 32 + 2 * (vector % 2 * 8 + lane) + vector % 4 / 2;
+}
+KC_INLINE void w_bytes(const uint8_t *p, vw *values) {
+    for (int v = 0; v < WHOLE_VECTORS; v++) values[v] = w_wide(vld1_u8(p + 8 * v));
+}
+KC_INLINE int64_t w_byte_place(int64_t vector, int64_t lane) { return 8 * vector + lane; }
+KC_INLINE vf w_products(const vw *x, const vw *w) {
+    int32x4_t sums[2];
+    for (int half = 0; half < 2; half++) {
+        sums[half] = vmull_s16(vget_low_s16(x[4 * half]), vget_low_s16(w[4 * half]));
+        sums[half] = vmlal_high_s16(sums[half], x[4 * half], w[4 * half]);
+        for (int v = 4 * half + 1; v < 4 * half + 4; v++) {
+            sums[half] = vmlal_s16(sums[half], vget_low_s16(x[v]), vget_low_s16(w[v]));
+            sums[half] = vmlal_high_s16(sums[half], x[v], w[v]);
+        }
+    }
+    return vcvtq_f32_s32(vpaddq_s32(sums[0], sums[1]));
+}
