@@ -28,10 +28,10 @@ def start(computer: Computer, home: Home, *arguments: object) -> Process:
     return computer.call(lambda: home.start(*arguments))
 
 
-def start_rendezvous(lab: Lab, homes: Homes, *options: object) -> Process:
+def start_rendezvous(lab: Lab, home: Home, *options: object) -> Process:
     """A rendezvous in the middle, which listens."""
     listen = [option for host in MIDDLE for option in ("--listen", f"{host}:{PORT}")]
-    process = start(lab.middle, homes.new(), "rendezvous", *listen, *options, "--json")
+    process = start(lab.middle, home, "rendezvous", *listen, *options, "--json")
     process.event("listening")
     return process
 

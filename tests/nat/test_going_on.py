@@ -85,9 +85,9 @@ def leaving(group: Group) -> Generator[Group]:
 def test_an_answer_survives_whatever_happens_to_the_network(
     homes: Homes, alone: Alone, tiny: Path, tmp_path: Path
 ) -> None:
-    secret = ("--secret-file", tmp_path / "secret")
+    server, secret = homes.new(), ("--secret-file", tmp_path / "secret")
     with laid_out(HOST, ONE, OTHER) as lab:
-        meeting_point = start_rendezvous(lab, homes, *secret)
+        meeting_point = start_rendezvous(lab, server, *secret)
         with leaving(Group(lab, homes, tiny)) as group:
             # Routers that were switched off and on: what is inside appears at other ports.
             lab.routers("1")[0].nat = Nat.PORT_RESTRICTED
@@ -102,7 +102,7 @@ def test_an_answer_survives_whatever_happens_to_the_network(
             # The relay goes, and comes back: the host hears both who need it all the time.
             meeting_point.send(signal.SIGKILL)
             group.all_wait(known_as=("One", "Other"))
-            start_rendezvous(lab, homes, *secret)
+            start_rendezvous(lab, server, *secret)
             group.nobody_waits()
             lab.change("2", loss=0.15)
             group.goes_on(20)

@@ -66,7 +66,7 @@ def test_a_ring_forms_in_time_answers_and_names_its_paths(
     homes = Households(tmp_path, first_home)
     try:
         with laid_out(*nats) as lab:
-            start_rendezvous(lab, homes)
+            start_rendezvous(lab, homes.new())
             processes = start_session(lab, homes, "demo", len(nats), "--rendezvous", AT, prompt=PROMPT)
             answer = finish(processes)
     finally:
