@@ -1,8 +1,10 @@
 """The one UDP socket of a member: opened with words for people, read in batches."""
 
 import asyncio
+import contextlib
 import errno
 import socket
+import sys
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -15,6 +17,9 @@ BUFFER_BYTES = 4 << 20
 """Asked of the operating system, which may give less: a burst should wait rather than be lost."""
 LARGEST_DATAGRAM = 2048
 
+# Do not fragment. On Linux also: whatever the kernel believes of the path.
+_IN_ONE_PIECE = {"linux": (10, 3), "darwin": (28, 1)}
+
 
 class UdpSocket:
     """A bound socket. IPv6 and IPv4 share it where it listens everywhere and the system can."""
@@ -23,6 +28,7 @@ class UdpSocket:
         bound.setblocking(False)  # noqa: FBT003
         for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
             bound.setsockopt(socket.SOL_SOCKET, option, BUFFER_BYTES)
+        keep_whole(bound)
         self._socket = bound
         self._sockaddr = _sockaddr_v6 if bound.family == socket.AF_INET6 else _sockaddr_v4
         host, port, *_ = bound.getsockname()
@@ -69,6 +75,14 @@ class UdpSocket:
         """Stop reading, and give the port back."""
         asyncio.get_running_loop().remove_reader(self._socket.fileno())
         self._socket.close()
+
+
+def keep_whole(udp: socket.socket) -> None:
+    """Send IPv4 datagrams in one piece or not at all, where this system can."""
+    option = _IN_ONE_PIECE.get(sys.platform)
+    if option is not None:
+        with contextlib.suppress(OSError):
+            udp.setsockopt(socket.IPPROTO_IP, *option)
 
 
 @lru_cache(maxsize=1024)

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import socket
 import struct
-import sys
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -12,7 +11,7 @@ from typing import Self
 import msgspec
 from aioice import stun
 
-from kafila.network.endpoint_socket import address_of
+from kafila.network.endpoint_socket import address_of, keep_whole
 from kafila.protocol.links import Address
 
 CHANGE_PORT, CHANGE_BOTH = 2, 6
@@ -22,9 +21,6 @@ _PADDING = 0x0026
 _HEADER_BYTES, _ATTRIBUTE_HEAD_BYTES = 20, 4
 _LARGEST_DATAGRAM = 2048
 _BATCH = 64
-
-# Do not fragment. On Linux also: whatever the kernel believes of the path.
-_IN_ONE_PIECE = {"linux": (10, 3), "darwin": (28, 1)}
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,10 +77,7 @@ class StunSocket:
 
     def keep_whole(self) -> None:
         """Send datagrams in one piece or not at all, where this system can."""
-        option = _IN_ONE_PIECE.get(sys.platform)
-        if option is not None and self._socket.family == socket.AF_INET:
-            with contextlib.suppress(OSError):
-                self._socket.setsockopt(socket.IPPROTO_IP, *option)
+        keep_whole(self._socket)
 
     async def ask(self, question: Question) -> Reply | None:
         """The first answer; None where none came in time."""
