@@ -90,5 +90,6 @@ def test_without_a_rendezvous_it_says_whom_to_ask(
 
 
 def test_an_address_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", "--rendezvous", "nowhere"]) == 1
+    with pytest.raises(SystemExit, match="2"):
+        main(["doctor", "--rendezvous", "nowhere"])
     assert "is not an address" in capsys.readouterr().err

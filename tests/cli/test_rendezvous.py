@@ -6,9 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import aiohttp
 import pytest
 
+from helpers.tls import CERTIFICATE, https
 from kafila.cli.main import main
 from kafila.network.rendezvous_server import RendezvousServer
 from kafila.protocol.links import Address
@@ -47,10 +47,10 @@ def test_the_secret_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None
 
 
 async def test_prometheus_reads_its_numbers_and_no_names() -> None:
-    server = await RendezvousServer.open([Address("127.0.0.1", 0)])
+    server = await RendezvousServer.open([Address("127.0.0.1", 0)], CERTIFICATE)
     try:
-        url = f"http://{server.addresses[0]}/metrics"
-        async with asyncio.timeout(30), aiohttp.ClientSession() as session, session.get(url) as answer:
+        url = f"https://{server.addresses[0]}/metrics"
+        async with asyncio.timeout(30), https() as session, session.get(url) as answer:
             text = await answer.text()
             assert answer.content_type == "text/plain"
     finally:

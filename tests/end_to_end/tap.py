@@ -1,16 +1,23 @@
 """A wiretap: carries TCP and UDP from one port to the same port of another address, and listens."""
 
+import asyncio
 import contextlib
 import socket
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from helpers.tls import CERTIFICATE
+from kafila.network.rendezvous_tls import pinned
+
 LARGEST = 65_536
 
 
 class Tap:
-    """Everything that passed, by connection or datagram, as the carrier could read it."""
+    """Everything that passed, by connection or datagram, as the carrier could read it.
+
+    It stands where a rendezvous would: TLS ends here, and begins anew to the real one.
+    """
 
     def __init__(self, host: str, target: tuple[str, int]) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -21,9 +28,13 @@ class Tap:
         self._udp.bind(self.address)
         self._streams: list[_Stream] = []
         self._datagrams: list[bytes] = []
-        self._open: list[socket.socket] = [self._tcp, self._udp]
-        for work in (self._accept, self._take_datagrams):
-            threading.Thread(target=work, daemon=True).start()
+        self._open: list[socket.socket] = [self._udp]
+        self._writers: list[asyncio.StreamWriter] = []
+        self._loop = asyncio.new_event_loop()
+        self._over = asyncio.Event()
+        self._serving = threading.Thread(target=self._run, daemon=True)
+        self._serving.start()
+        threading.Thread(target=self._take_datagrams, daemon=True).start()
 
     def datagrams(self) -> list[bytes]:
         """What passed as UDP, in both directions."""
@@ -35,25 +46,36 @@ class Tap:
 
     def close(self) -> None:
         """Carry nothing any more."""
+        self._loop.call_soon_threadsafe(self._over.set)
+        self._serving.join()
         for each in self._open:
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
 
-    def _accept(self) -> None:
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._serve())
+
+    async def _serve(self) -> None:
+        server = await asyncio.start_server(self._accept, sock=self._tcp, ssl=CERTIFICATE.context)
+        await self._over.wait()
+        server.close()
+        for each in self._writers:
+            each.transport.abort()
+
+    async def _accept(self, near: asyncio.StreamReader, to_near: asyncio.StreamWriter) -> None:
+        self._writers.append(to_near)
         with contextlib.suppress(OSError):
-            while True:
-                near, _ = self._tcp.accept()
-                try:
-                    far = socket.create_connection(self._target)
-                except OSError:  # nobody is there any more
-                    near.close()
-                    continue
-                self._open += [near, far]
-                for source, sink in ((near, far), (far, near)):
+            host, port = self._target
+            far, to_far = await asyncio.open_connection(host, port, ssl=pinned(b"").context)
+            self._writers.append(to_far)
+            async with asyncio.TaskGroup() as tasks:
+                for source, sink in ((near, to_far), (far, to_near)):
                     stream = _Stream()
                     self._streams.append(stream)
-                    threading.Thread(target=_carry, args=(source, sink, stream), daemon=True).start()
+                    tasks.create_task(_carry(source, sink, stream))
+        to_near.close()
 
     def _take_datagrams(self) -> None:
         ways: dict[object, socket.socket] = {}
@@ -102,14 +124,13 @@ class _Stream:
         return messages
 
 
-def _carry(source: socket.socket, sink: socket.socket, stream: _Stream) -> None:
+async def _carry(source: asyncio.StreamReader, sink: asyncio.StreamWriter, stream: _Stream) -> None:
     with contextlib.suppress(OSError):
-        while data := source.recv(LARGEST):
+        while data := await source.read(LARGEST):
             stream.data += data
-            sink.sendall(data)
-    for each in (source, sink):
-        with contextlib.suppress(OSError):
-            each.shutdown(socket.SHUT_RDWR)
+            sink.write(data)
+            await sink.drain()
+    sink.close()
 
 
 @contextmanager

@@ -76,6 +76,9 @@ def members(model: Path) -> list[Command]:
         "host --members 2",
         "host --model demo --members none",
         "host --model demo --members 2 --admit nobody",
+        "host --model demo --members 2 --rendezvous somewhere",
+        f"join {CODE} --rendezvous 127.0.0.1:47470#a-fingerprint",
+        f"join {CODE} --rendezvous 127.0.0.1:47470#{'5a' * 15}",
         "demo --headless --members 0",
         "demo --headless --temperature 9",
         "demo --headless --max-tokens -1",
@@ -187,9 +190,8 @@ def test_a_port_in_use(homes: Homes, tiny: Path, taken: Callable[[socket.SocketK
     check_refusals(homes, commands, "in use")
 
 
-@pytest.mark.parametrize("option", ["--listen", "--rendezvous"])
-def test_an_address_that_is_none(homes: Homes, tiny: Path, option: str) -> None:
-    commands = [(*command, option, "somewhere") for command in members(tiny)]
+def test_an_address_that_is_none(homes: Homes, tiny: Path) -> None:
+    commands = [(*command, "--listen", "somewhere") for command in members(tiny)]
     check_refusals(homes, commands, "“somewhere” is not an address")
 
 

@@ -204,7 +204,7 @@ def test_the_host_is_asked_at_a_rendezvous_of_the_group(homes: Homes, alone: Alo
     assert read_events(turned_away.events()) == []
 
     joiner = guest.start("join", invited["code"], *at, "--name", "second", "--json")
-    host.sentence("second asks to join")
+    host.sentence("Let second in?")
     host.say("yes")
     ended, joined = host.finish(), joiner.finish()
     assert (ended.code, joined.code) == (0, 0), ended.err + joined.err

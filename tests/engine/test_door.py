@@ -11,6 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from helpers.sessions import NOWHERE, model_spec
+from helpers.tls import CERTIFICATE, TRUST, known
 from kafila.assets import asset
 from kafila.domain.capability import Machine
 from kafila.domain.errors import UserError
@@ -30,8 +31,10 @@ from kafila.protocol.invitation import make_code, parse_invitation
 from kafila.protocol.links import Address, Candidates, Peer, RelaySeat
 from kafila.protocol.pairing import Introduction, Offer
 from kafila.protocol.pake import JoinerExchange
+from kafila.protocol.rendezvous_address import RendezvousAt
 from kafila.protocol.rendezvous_session import SignallingEvent
 from kafila.protocol.roster import Roster, RosterEntry, sign_roster
+from kafila.protocol.trust import PIN_BYTES
 from kafila.protocol.words import WordList
 
 WORDS = WordList.from_text(asset("words.txt").read_text(encoding="utf-8"))
@@ -77,26 +80,26 @@ class OneRendezvous:
         raise AssertionError((listen, loopback_only))
 
     async def line(
-        self, address: Address, *, tasks: asyncio.TaskGroup, on_event: Callable[[SignallingEvent], None]
+        self, at: RendezvousAt, *, tasks: asyncio.TaskGroup, on_event: Callable[[SignallingEvent], None]
     ) -> RendezvousClient:
-        return await RendezvousClient.connect(address, tasks=tasks, on_event=on_event)
+        return await RendezvousClient.connect(at, tasks=tasks, on_event=on_event)
 
-    async def find(self, nameplate: int) -> tuple[Address, ...]:
+    async def find(self, nameplate: int) -> tuple[RendezvousAt, ...]:
         del nameplate
-        return (self.address,)
+        return (known(self.address),)
 
     def lan_addresses(self, port: int) -> tuple[Address, ...]:
         del port
         return ()
 
-    async def announce(self, nameplate: int, port: int) -> Announcement:
-        raise AssertionError((nameplate, port))
+    async def announce(self, nameplate: int, port: int, fingerprint: bytes) -> Announcement:
+        raise AssertionError((nameplate, port, fingerprint))
 
     def is_outside(self, host: str) -> bool:
         del host
         return False
 
-    async def is_reached(self, here: Address, witness: Address) -> bool | None:
+    async def is_reached(self, here: Address, witness: RendezvousAt) -> bool | None:
         raise AssertionError((here, witness))
 
     async def open_port(self, port: int) -> OpenPort | NoPort:
@@ -127,11 +130,11 @@ class OwnRendezvous(OneRendezvous):
         assert (listen, loopback_only) == (None, False)
         return self._server
 
-    async def announce(self, nameplate: int, port: int) -> Announcement:
-        del nameplate, port
+    async def announce(self, nameplate: int, port: int, fingerprint: bytes) -> Announcement:
+        del nameplate, port, fingerprint
         return Announced()
 
-    async def find(self, nameplate: int) -> tuple[Address, ...]:
+    async def find(self, nameplate: int) -> tuple[RendezvousAt, ...]:
         self.asked()
         return await super().find(nameplate) if self._heard else ()
 
@@ -211,7 +214,7 @@ def introduction(identity: DeviceIdentity, name: str) -> Introduction:
 
 @asynccontextmanager
 async def open_house() -> AsyncGenerator[House]:
-    server = await RendezvousServer.open([Address("127.0.0.1", 0)])
+    server = await RendezvousServer.open([Address("127.0.0.1", 0)], CERTIFICATE)
     address = server.addresses[0]
     doors, host = OneRendezvous(address), DeviceIdentity.generate()
     try:
@@ -223,7 +226,7 @@ async def open_house() -> AsyncGenerator[House]:
                 announce=False,
             )
             door = HostDoor(doors, NoEndpoint(), sign, is_known=lambda _: False, happened=happened.put_nowait)
-            await door.open(address, None, tasks)
+            await door.open(known(address), None, tasks)
             await door.invite()
             yield House(doors, door, host, tasks, happened)
             await door.close()
@@ -323,7 +326,7 @@ async def test_exchanges_begun_and_left_unconfirmed_end_the_code_too() -> None:
         right = parse_invitation(first.link, WORDS)
         assert isinstance(right, InvitationText)
         for _ in range(MAX_FAILURES):
-            line = await RendezvousClient.connect(right.at[0], tasks=house.tasks)
+            line = await RendezvousClient.connect(right.ways()[0], tasks=house.tasks)
             exchange, _ = await line.call(right.code.nameplate)
             machine = JoinerExchange(
                 code=right.code,
@@ -379,7 +382,7 @@ async def test_after_the_door_is_shut_the_code_leads_nowhere() -> None:
 
 @pytest.mark.parametrize("heard", [True, False])
 async def test_a_code_that_nobody_nearby_would_find_is_not_shown_and_its_link_is(*, heard: bool) -> None:
-    doors = OwnRendezvous(await RendezvousServer.open([Address("127.0.0.1", 0)]), heard=heard)
+    doors = OwnRendezvous(await RendezvousServer.open([Address("127.0.0.1", 0)], CERTIFICATE), heard=heard)
     host = DeviceIdentity.generate()
     sign = Sign(
         me=introduction(host, "Desk"), offer=Offer(session=SESSION, group="Friends", model="A model"), announce=True
@@ -401,10 +404,11 @@ async def test_a_code_that_nobody_nearby_would_find_is_not_shown_and_its_link_is
     assert isinstance(link, InvitationText)
     assert shown[0].code == (link.code.spoken() if heard else None)
     assert link.at == (doors.address,)
+    assert link.pin == TRUST.fingerprint[:PIN_BYTES]
 
 
 async def test_a_door_that_is_shut_while_its_code_is_looked_for_shows_none() -> None:
-    doors = OwnRendezvous(await RendezvousServer.open([Address("127.0.0.1", 0)]), heard=True)
+    doors = OwnRendezvous(await RendezvousServer.open([Address("127.0.0.1", 0)], CERTIFICATE), heard=True)
     host, happened = DeviceIdentity.generate(), asyncio.Queue[Event]()
     sign = Sign(
         me=introduction(host, "Desk"), offer=Offer(session=SESSION, group="Friends", model="A model"), announce=True

@@ -11,12 +11,15 @@ from kafila.domain.snapshot import NoPort, Reach
 from kafila.engine.own_rendezvous import OwnRendezvous
 from kafila.engine.ports import Announcement, Line, OpenPort, Rendezvous
 from kafila.protocol.links import Address
+from kafila.protocol.rendezvous_address import RendezvousAt
 from kafila.protocol.rendezvous_session import SignallingEvent
+from kafila.protocol.trust import Pinned
 from kafila.protocol.words import WordList
 
-AT_HOME, ELSEWHERE, WITNESS = "192.168.1.30", "198.51.100.99", Address("203.0.113.1", 47470)
+AT_HOME, ELSEWHERE, WITNESS = "192.168.1.30", "198.51.100.99", RendezvousAt(Address("203.0.113.1", 47470))
 LAN, IPV6 = Address("192.168.1.10", 47470), Address("2001:db8:1::10", 47470)
 OUTSIDE = Address("198.51.100.7", 47470)
+FINGERPRINT = bytes(range(32))
 WITHIN_S = 20.0
 
 
@@ -25,6 +28,7 @@ class Server:
     """A rendezvous as the engine sees it."""
 
     addresses: tuple[Address, ...] = (Address("0.0.0.0", 47470),)  # noqa: S104
+    fingerprint: bytes = FINGERPRINT
     closed: bool = False
     came: Callable[[str], None] = print
 
@@ -66,15 +70,15 @@ class House:
         return self.server
 
     async def line(
-        self, address: Address, *, tasks: asyncio.TaskGroup, on_event: Callable[[SignallingEvent], None]
+        self, at: RendezvousAt, *, tasks: asyncio.TaskGroup, on_event: Callable[[SignallingEvent], None]
     ) -> Line:
-        raise AssertionError((address, tasks, on_event))
+        raise AssertionError((at, tasks, on_event))
 
-    async def find(self, nameplate: int) -> tuple[Address, ...]:
+    async def find(self, nameplate: int) -> tuple[RendezvousAt, ...]:
         raise AssertionError(nameplate)
 
-    async def announce(self, nameplate: int, port: int) -> Announcement:
-        raise AssertionError((nameplate, port))
+    async def announce(self, nameplate: int, port: int, fingerprint: bytes) -> Announcement:
+        raise AssertionError((nameplate, port, fingerprint))
 
     def lan_addresses(self, port: int) -> tuple[Address, ...]:
         del port
@@ -83,7 +87,7 @@ class House:
     def is_outside(self, host: str) -> bool:
         return host not in {AT_HOME, "127.0.0.1"}
 
-    async def is_reached(self, here: Address, witness: Address) -> bool | None:
+    async def is_reached(self, here: Address, witness: RendezvousAt) -> bool | None:
         assert witness == WITNESS
         self.tried.append(here)
         return self.through
@@ -99,7 +103,9 @@ async def opened(house: House, *, open_port: bool = True) -> AsyncGenerator[tupl
     reaches: list[Reach] = []
     own = OwnRendezvous(house, announced=True, changed=lambda: reaches.append(own.reach))
     async with asyncio.TaskGroup() as tasks:
-        assert await own.open(None, open_port=open_port, tasks=tasks) == Address("127.0.0.1", 47470)
+        assert await own.open(None, open_port=open_port, tasks=tasks) == RendezvousAt(
+            Address("127.0.0.1", 47470), Pinned(FINGERPRINT)
+        )
         yield own, reaches
         await own.close()
         assert house.server.closed

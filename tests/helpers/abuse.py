@@ -3,10 +3,12 @@
 import asyncio
 import os
 import socket
+import ssl
 import struct
 from collections.abc import Sequence
 from contextlib import suppress
 
+from kafila.network.rendezvous_tls import pinned
 from kafila.protocol.links import Address
 from kafila.protocol.rendezvous import FromClient, FromServer, decode_from_server, encode_signal
 
@@ -101,10 +103,17 @@ class Abuser:
         self.rendezvous = rendezvous
         self.source = source
 
+    async def knock(self) -> Line:
+        """A new connection that does not yet speak TLS."""
+        return await self._connect(None)
+
     async def dial(self) -> Line:
-        """A new connection."""
+        """A new connection behind TLS."""
+        return await self._connect(pinned(b"").context)
+
+    async def _connect(self, tls: ssl.SSLContext | None) -> Line:
         reader, writer = await asyncio.open_connection(
-            self.rendezvous.host, self.rendezvous.port, local_addr=(self.source, 0)
+            self.rendezvous.host, self.rendezvous.port, local_addr=(self.source, 0), ssl=tls
         )
         return Line(reader, writer)
 
@@ -120,6 +129,12 @@ class Abuser:
     async def ask(self, request: bytes) -> bytes:
         """All that is answered to an HTTP request until the connection ends."""
         line = await self.dial()
+        await line.write(request)
+        return await line.ended()
+
+    async def ask_plainly(self, request: bytes) -> bytes:
+        """The same without TLS."""
+        line = await self.knock()
         await line.write(request)
         return await line.ended()
 

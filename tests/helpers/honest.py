@@ -8,7 +8,7 @@ from itertools import count
 
 from helpers.abuse import WITHIN_S
 from kafila.network.rendezvous_client import Exchange, RendezvousClient
-from kafila.protocol.links import Address, RelaySeat
+from kafila.protocol.links import RelaySeat
 from kafila.protocol.relay_frames import (
     DELIVERED,
     DELIVERED_OVERHEAD,
@@ -17,6 +17,7 @@ from kafila.protocol.relay_frames import (
     RelayedFrame,
     encode_to_relay,
 )
+from kafila.protocol.rendezvous_address import RendezvousAt
 
 
 class Sitting:
@@ -79,7 +80,7 @@ class Pair:
 
 
 @asynccontextmanager
-async def honest(rendezvous: Address) -> AsyncGenerator[Pair]:
+async def honest(rendezvous: RendezvousAt) -> AsyncGenerator[Pair]:
     async with asyncio.TaskGroup() as tasks:
         host = await RendezvousClient.connect(rendezvous, tasks=tasks)
         guest = await RendezvousClient.connect(rendezvous, tasks=tasks)

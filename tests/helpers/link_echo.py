@@ -6,6 +6,7 @@ import sys
 from kafila.network.endpoint import Endpoint
 from kafila.network.identity import DeviceIdentity, member_id
 from kafila.protocol.links import Address, Candidates, Channel, LinkClosed, Peer, RelaySeat
+from kafila.protocol.trust import Pinned
 
 
 def echo_peer(spki_sha256: bytes, key: bytes, slot: int, *addresses: Address) -> Peer:
@@ -38,7 +39,7 @@ async def serve(seat: RelaySeat, peer: Peer) -> None:
 def main() -> None:
     """Arguments: own relay, slot and key; the peer's SPKI hash, probe key, slot and address."""
     relay, slot, key, spki_sha256, probe_key, peer_slot, address = sys.argv[1:]
-    seat = RelaySeat(relay=Address.parse(relay), slot=int(slot), key=bytes.fromhex(key))
+    seat = RelaySeat(relay=Address.parse(relay), slot=int(slot), key=bytes.fromhex(key), trust=Pinned(bytes(32)))
     peer = echo_peer(bytes.fromhex(spki_sha256), bytes.fromhex(probe_key), int(peer_slot), Address.parse(address))
     asyncio.run(serve(seat, peer))
 

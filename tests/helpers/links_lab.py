@@ -6,6 +6,7 @@ import socket
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
+from helpers.tls import TRUST
 from kafila.domain.ids import MemberId
 from kafila.domain.plan import PathKind
 from kafila.network.endpoint import Endpoint
@@ -44,7 +45,7 @@ class Relay:
     def seat(self) -> RelaySeat:
         slot, key = secrets.randbits(64), secrets.token_bytes(32)
         self._machine.seat(slot=slot, session=1, key=key, now=self._loop.time())
-        return RelaySeat(relay=self.address, slot=slot, key=key)
+        return RelaySeat(relay=self.address, slot=slot, key=key, trust=TRUST)
 
     def _read(self) -> None:
         data, source = self._socket.recvfrom(2048)

@@ -8,6 +8,7 @@ from kafila.protocol.rendezvous_client import Disconnect, Happening, RendezvousC
 from kafila.protocol.rendezvous_limits import Limits
 from kafila.protocol.rendezvous_server import Drop, RendezvousMachine, Transmit
 from kafila.protocol.rendezvous_switchboard import SeatGiven, SeatTaken
+from kafila.protocol.trust import Authority
 
 SECRET = b"0123456789abcdef"
 
@@ -37,7 +38,7 @@ class Member:
     def connect(self) -> None:
         """Open a connection; what was under way on an old one is lost."""
         self.cut()
-        self.machine.connected("127.0.0.1", self._net.now)
+        self.machine.connected("127.0.0.1", Authority("rendezvous.example.org"), self._net.now)
         self.perform()
         self._net.accept(self)
 

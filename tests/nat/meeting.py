@@ -5,6 +5,7 @@ import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
+from helpers.tls import CERTIFICATE
 from kafila.domain.capability import Filtering, Mapping, Reachability
 from kafila.network.measure import NetworkReport, measure_network
 from kafila.network.rendezvous_server import RendezvousServer
@@ -37,7 +38,7 @@ KAFILA = (sys.executable, "-m", "kafila")
 @asynccontextmanager
 async def serving(computer: Computer, hosts: Sequence[str] = MIDDLE) -> AsyncGenerator[RendezvousServer]:
     """A rendezvous with these addresses on a computer."""
-    server = await computer.do(RendezvousServer.open([Address(host, PORT) for host in hosts]))
+    server = await computer.do(RendezvousServer.open([Address(host, PORT) for host in hosts], CERTIFICATE))
     try:
         yield server
     finally:

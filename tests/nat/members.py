@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 
+from helpers.tls import known
 from kafila.domain.ids import MemberId
 from kafila.domain.plan import PathKind
 from kafila.network.endpoint import Endpoint
@@ -164,7 +165,7 @@ class Group:
 
         async def stay() -> None:
             async with asyncio.TaskGroup() as tasks:
-                line = await RendezvousClient.connect(self._rendezvous, tasks=tasks)
+                line = await RendezvousClient.connect(known(self._rendezvous), tasks=tasks)
                 given.set_result(await self._take_seat(line))
                 await over.wait()
                 await line.close()

@@ -5,8 +5,7 @@ import secrets
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-import aiohttp
-
+from helpers.tls import https, known
 from kafila.cli.compose import NetworkDoors, open_endpoint
 from kafila.domain.capability import Machine
 from kafila.domain.ids import SessionId
@@ -50,8 +49,8 @@ async def asked(computer: Computer, port: int, **headers: str) -> int:
 
     async def ask() -> int:
         async with (
-            aiohttp.ClientSession() as session,
-            session.post(f"http://{WITNESS}/reach/{port}", headers=headers) as answer,
+            https() as session,
+            session.post(f"https://{WITNESS}/reach/{port}", headers=headers) as answer,
         ):
             return answer.status
 
@@ -64,7 +63,7 @@ async def test_a_rendezvous_tries_the_way_back_and_nothing_else() -> None:
         outside = {name: Address(lab.outside(name), PORT) for name in ("home", "wall", "open")}
 
         async def reached(name: str, at: Address) -> bool | None:
-            return await lab[name].do(is_reached(at, WITNESS))
+            return await lab[name].do(is_reached(at, known(WITNESS)))
 
         async with listening(lab["home"]), listening(lab["wall"]), listening(lab["open"]):
             assert await reached("open", outside["open"]) is True
@@ -83,7 +82,7 @@ async def test_a_rendezvous_tries_the_way_back_and_nothing_else() -> None:
             # Six at once from one address, and of those above this is the second.
             answers = [await asked(lab["open"], PORT) for _ in range(5)]
             assert sorted(answers) == [200, 200, 200, 200, 429]
-            assert await lab["open"].do(is_reached(outside["open"], WITNESS)) is None
+            assert await lab["open"].do(is_reached(outside["open"], known(WITNESS))) is None
         assert await reached("wall", Address(outside["wall"].host, PORT)) is False
         assert (await lab.middle.ask(server.health)).signalling.connections == 0
 
@@ -115,7 +114,7 @@ async def invitation_of(computer: Computer, witness: Address) -> Invitation:
         try:
             async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
                 try:
-                    await door.open(witness, None, tasks)
+                    await door.open(known(witness), None, tasks)
                     await door.invite()
                     found.append(await invitation_among(happened))
                 finally:

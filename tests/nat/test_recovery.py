@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from helpers.tls import CERTIFICATE
 from kafila.domain.plan import PathKind
 from kafila.network.rendezvous_server import RendezvousServer
 from kafila.protocol.links import Address
@@ -134,7 +135,7 @@ async def test_five_seconds_without_a_network(one: Nat, other: Nat, path: PathKi
 @edges
 async def test_a_rendezvous_that_is_killed_and_started_again(one: Nat, other: Nat, path: PathKind) -> None:
     async def open_server() -> RendezvousServer:
-        return await RendezvousServer.open([Address(host, PORT) for host in MIDDLE], secret=secret)
+        return await RendezvousServer.open([Address(host, PORT) for host in MIDDLE], CERTIFICATE, secret=secret)
 
     secret = secrets.token_bytes(32)
     async with open_lab(*_sites(one, other)) as lab:

@@ -2,11 +2,12 @@
 
 from itertools import count
 
+from helpers.tls import TRUST
 from kafila.network.endpoint_seat import GONE_AFTER, KEEP_EVERY_S, Asking, Seated, SeatHolder
 from kafila.protocol.links import Address, RelaySeat
 from kafila.protocol.relay_frames import KeepAliveFrame, RelayedFrame, SeatedFrame, decode_to_relay, is_authentic
 
-SEAT = RelaySeat(relay=Address("192.0.2.1", 4701), slot=77, key=bytes(range(32)))
+SEAT = RelaySeat(relay=Address("192.0.2.1", 4701), slot=77, key=bytes(range(32)), trust=TRUST)
 OBSERVED = Address("198.51.100.9", 40000)
 
 

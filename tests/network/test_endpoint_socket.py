@@ -4,6 +4,7 @@ import ipaddress
 
 import pytest
 
+from helpers.tls import TRUST
 from kafila.domain.errors import UserError
 from kafila.network.endpoint import Endpoint
 from kafila.network.endpoint_addresses import own_addresses
@@ -40,7 +41,9 @@ async def test_a_relay_whose_name_leads_nowhere_is_told() -> None:
     endpoint = await open_at(Address("127.0.0.1", 0))
     try:
         with pytest.raises(UserError):
-            await endpoint.take_seat(RelaySeat(relay=Address("no.such.host.invalid", 1), slot=1, key=bytes(32)))
+            await endpoint.take_seat(
+                RelaySeat(relay=Address("no.such.host.invalid", 1), slot=1, key=bytes(32), trust=TRUST)
+            )
     finally:
         await endpoint.close()
 

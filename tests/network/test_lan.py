@@ -13,11 +13,14 @@ import pytest
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
 import kafila
+from helpers.tls import CERTIFICATE, TRUST, at, known
 from kafila.network.lan import SERVICE, Announcement, find_rendezvous
 from kafila.network.rendezvous_client import RendezvousClient
 from kafila.network.rendezvous_server import RendezvousServer
 from kafila.protocol.links import Address
 from kafila.protocol.rendezvous import WELL_KNOWN_PORTS
+from kafila.protocol.rendezvous_address import RendezvousAt
+from kafila.protocol.trust import PIN_BYTES
 
 pytestmark = pytest.mark.loopback
 
@@ -34,10 +37,10 @@ class Hosting:
 
 @asynccontextmanager
 async def hosting(nameplate: int | None = None) -> AsyncGenerator[Hosting]:
-    server = await RendezvousServer.open([Address("127.0.0.1", 0)])
+    server = await RendezvousServer.open([Address("127.0.0.1", 0)], CERTIFICATE)
     try:
         async with asyncio.TaskGroup() as tasks:
-            client = await RendezvousClient.connect(server.addresses[0], tasks=tasks)
+            client = await RendezvousClient.connect(at(server), tasks=tasks)
             seat = await client.open_session(nameplate)
             yield Hosting(server.addresses[0], seat.nameplate)
             await client.close()
@@ -66,13 +69,13 @@ def loopback_carries_multicast() -> bool:
 async def test_a_session_on_this_computer_is_found() -> None:
     async with hosting() as here:
         ports = [here.address.port, 9]
-        assert await find_rendezvous(here.nameplate, 0.0, ports=ports, interfaces=LOOPBACK) == (here.address,)
+        assert await find_rendezvous(here.nameplate, 0.0, ports=ports, interfaces=LOOPBACK) == (known(here.address),)
         assert await find_rendezvous(here.nameplate + 1, 0.0, ports=ports, interfaces=LOOPBACK) == ()
 
 
 async def test_a_rendezvous_in_an_app_is_where_others_look() -> None:
-    first = await RendezvousServer.open_in_app("127.0.0.1")
-    second = await RendezvousServer.open_in_app("127.0.0.1")
+    first = await RendezvousServer.open_in_app(CERTIFICATE, "127.0.0.1")
+    second = await RendezvousServer.open_in_app(CERTIFICATE, "127.0.0.1")
     ports = [server.addresses[0].port for server in (first, second)]
     await first.close()
     await second.close()
@@ -83,9 +86,11 @@ async def test_a_rendezvous_in_an_app_is_where_others_look() -> None:
 
 async def test_an_announced_session_is_found_under_its_number_until_it_is_taken_back() -> None:
     async with hosting(471_000) as here, hosting(471_001) as other:
-        announcement = await Announcement.start(here.nameplate, here.address.port, hosts=LOOPBACK, interfaces=LOOPBACK)
+        announcement = await Announcement.start(
+            here.nameplate, here.address.port, TRUST.fingerprint, hosts=LOOPBACK, interfaces=LOOPBACK
+        )
         # A network without multicast finds nothing, and a test cannot find more.
-        expected = (here.address,) if loopback_carries_multicast() else ()
+        expected = (known(here.address),) if loopback_carries_multicast() else ()
         assert await find(here.nameplate) == expected
         assert await find(other.nameplate, window_s=0.7) == ()
         await announcement.update(other.nameplate)
@@ -101,10 +106,12 @@ async def test_an_announced_session_is_found_under_its_number_until_it_is_taken_
 async def test_two_announced_sessions_with_one_number_are_both_found() -> None:
     async with hosting(472_000) as one, hosting(472_000) as two:
         announcements = [
-            await Announcement.start(each.nameplate, each.address.port, hosts=LOOPBACK, interfaces=LOOPBACK)
+            await Announcement.start(
+                each.nameplate, each.address.port, TRUST.fingerprint, hosts=LOOPBACK, interfaces=LOOPBACK
+            )
             for each in (one, two)
         ]
-        expected = {one.address, two.address} if loopback_carries_multicast() else set[Address]()
+        expected = {known(one.address), known(two.address)} if loopback_carries_multicast() else set[RendezvousAt]()
         assert set(await find(472_000)) == expected
         for announcement in announcements:
             await announcement.stop()
@@ -121,7 +128,7 @@ async def test_an_announcement_names_neither_computer_nor_person() -> None:
         names.put_nowait(name)
 
     browser = AsyncServiceBrowser(heard.zeroconf, SERVICE, handlers=[hear])
-    announcement = await Announcement.start(473_000, 9, hosts=LOOPBACK, interfaces=LOOPBACK)
+    announcement = await Announcement.start(473_000, 9, TRUST.fingerprint, hosts=LOOPBACK, interfaces=LOOPBACK)
     said = list[AsyncServiceInfo]()
     async with asyncio.timeout(30):
         while not said:
@@ -131,20 +138,24 @@ async def test_an_announcement_names_neither_computer_nor_person() -> None:
     await browser.async_cancel()
     await heard.async_close()
     await announcement.stop()
-    assert said[0].properties == {b"nameplate": b"473000", b"version": b"1"}
+    assert said[0].properties == {
+        b"nameplate": b"473000",
+        b"version": b"1",
+        b"certificate": TRUST.fingerprint[:PIN_BYTES].hex().encode(),
+    }
     assert said[0].server is not None
     assert socket.gethostname().lower() not in said[0].server.lower()
 
 
-async def find(nameplate: int, window_s: float = 10.0) -> tuple[Address, ...]:
+async def find(nameplate: int, window_s: float = 10.0) -> tuple[RendezvousAt, ...]:
     return await find_rendezvous(nameplate, window_s, ports=(), interfaces=LOOPBACK)
 
 
 async def test_without_a_usable_interface_nothing_is_announced_and_loopback_still_searched() -> None:
     async with hosting() as here:
-        announcement = await Announcement.start(here.nameplate, here.address.port, interfaces=[])
+        announcement = await Announcement.start(here.nameplate, here.address.port, TRUST.fingerprint, interfaces=[])
         found = await find_rendezvous(here.nameplate, 0.2, ports=[here.address.port], interfaces=[])
-        assert found == (here.address,)
+        assert found == (known(here.address),)
         await announcement.update(48)
         await announcement.stop()
 
@@ -155,7 +166,7 @@ from kafila.network.lan import Announcement, find_rendezvous
 from kafila.network.lan_addresses import lan_addresses
 
 async def main():
-    announcement = await Announcement.start(47, 47470)
+    announcement = await Announcement.start(47, 47470, bytes(32))
     await announcement.update(48)
     print(await find_rendezvous(48), lan_addresses(1))
     await announcement.stop()

@@ -8,6 +8,7 @@ from itertools import count
 import aiohttp
 import pytest
 
+from helpers.tls import CERTIFICATE, TRUST, at, https
 from kafila.network.relay_stream import RELAY_PATH, RelayStream
 from kafila.network.rendezvous_client import RendezvousClient
 from kafila.network.rendezvous_server import RendezvousServer
@@ -35,9 +36,7 @@ class OverTcp:
         self.heard: asyncio.Queue[bytes] = asyncio.Queue()
         self.opened, self.lost = asyncio.Event(), asyncio.Event()
         self._count = count(1)
-        self.stream = RelayStream(
-            seat.relay, on_open=self.opened.set, on_frame=self.heard.put_nowait, on_lost=self.lost.set
-        )
+        self.stream = RelayStream(seat, on_open=self.opened.set, on_frame=self.heard.put_nowait, on_lost=self.lost.set)
 
     async def sit_down(self) -> None:
         async with asyncio.timeout(WITHIN_S):
@@ -61,7 +60,7 @@ class OverTcp:
 
 @asynccontextmanager
 async def serving(limits: Limits | None = None) -> AsyncGenerator[RendezvousServer]:
-    server = await RendezvousServer.open([Address("127.0.0.1", 0)], limits=limits)
+    server = await RendezvousServer.open([Address("127.0.0.1", 0)], CERTIFICATE, limits=limits)
     try:
         yield server
     finally:
@@ -71,8 +70,8 @@ async def serving(limits: Limits | None = None) -> AsyncGenerator[RendezvousServ
 @asynccontextmanager
 async def two_seats(server: RendezvousServer) -> AsyncGenerator[tuple[OverTcp, OverTcp]]:
     async with asyncio.TaskGroup() as tasks:
-        host = await RendezvousClient.connect(server.addresses[0], tasks=tasks)
-        guest = await RendezvousClient.connect(server.addresses[0], tasks=tasks)
+        host = await RendezvousClient.connect(at(server), tasks=tasks)
+        guest = await RendezvousClient.connect(at(server), tasks=tasks)
         opened = await host.open_session()
         _, seat = await guest.call(opened.nameplate)
         pair = OverTcp(opened.seat), OverTcp(seat)
@@ -100,8 +99,8 @@ async def test_frames_go_both_ways() -> None:
 
 @pytest.mark.parametrize("junk", [b"", b"\x08", bytes(5000), b"\x09" + bytes(24), "text"])
 async def test_whoever_does_not_begin_with_a_seat_is_let_go(junk: bytes | str) -> None:
-    async with serving() as server, aiohttp.ClientSession() as session:
-        async with session.ws_connect(f"http://{server.addresses[0]}{RELAY_PATH}") as socket:
+    async with serving() as server, https() as session:
+        async with session.ws_connect(f"https://{server.addresses[0]}{RELAY_PATH}") as socket:
             await (socket.send_str(junk) if isinstance(junk, str) else socket.send_bytes(junk))
             async with asyncio.timeout(WITHIN_S):
                 assert (await socket.receive()).type in (aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED)
@@ -109,10 +108,10 @@ async def test_whoever_does_not_begin_with_a_seat_is_let_go(junk: bytes | str) -
 
 
 async def test_a_page_in_a_browser_has_no_business_here() -> None:
-    async with serving() as server, aiohttp.ClientSession() as session:
+    async with serving() as server, https() as session:
         with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
             await session.ws_connect(
-                f"http://{server.addresses[0]}{RELAY_PATH}", headers={"Origin": "https://example.org"}
+                f"https://{server.addresses[0]}{RELAY_PATH}", headers={"Origin": "https://example.org"}
             )
 
 
@@ -130,9 +129,9 @@ async def test_one_address_has_so_many_connections_and_no_more() -> None:
 
 
 async def test_a_member_that_takes_nothing_loses_frames_and_disturbs_nobody() -> None:
-    async with serving() as server, two_seats(server) as (host, guest), aiohttp.ClientSession() as session:
+    async with serving() as server, two_seats(server) as (host, guest), https() as session:
         await guest.sit_down()
-        async with session.ws_connect(f"http://{host.seat.relay}{RELAY_PATH}", max_msg_size=2048) as deaf:
+        async with session.ws_connect(f"https://{host.seat.relay}{RELAY_PATH}", max_msg_size=2048) as deaf:
             keep = KeepAliveFrame(slot=host.seat.slot, counter=1)
             await deaf.send_bytes(encode_to_relay(keep, host.seat.key))
             await deaf.receive()
@@ -145,7 +144,7 @@ async def test_a_member_that_takes_nothing_loses_frames_and_disturbs_nobody() ->
 
 
 async def test_the_end_of_the_relay_is_told() -> None:
-    server = await RendezvousServer.open([Address("127.0.0.1", 0)])
+    server = await RendezvousServer.open([Address("127.0.0.1", 0)], CERTIFICATE)
     async with two_seats(server) as (host, _):
         await host.sit_down()
         await server.close()
@@ -155,7 +154,7 @@ async def test_the_end_of_the_relay_is_told() -> None:
 
 
 async def test_a_relay_that_is_not_there_is_told() -> None:
-    seat = RelaySeat(relay=Address("127.0.0.1", 9), slot=1, key=bytes(32))
+    seat = RelaySeat(relay=Address("127.0.0.1", 9), slot=1, key=bytes(32), trust=TRUST)
     nowhere = OverTcp(seat)
     async with asyncio.timeout(WITHIN_S):
         await nowhere.lost.wait()

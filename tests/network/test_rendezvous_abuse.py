@@ -15,6 +15,7 @@ import pytest
 from helpers.abuse import CONTINUED, PING, TEXT, Abuser, Line, junk, ws_frame
 from helpers.honest import Pair, honest
 from helpers.processes import homes_in
+from helpers.tls import CERTIFICATE
 from kafila.network.rendezvous_load import has_many_addresses
 from kafila.network.rendezvous_server import RendezvousServer
 from kafila.protocol.links import Address
@@ -43,7 +44,9 @@ from kafila.protocol.rendezvous import (
     Welcome,
     encode_signal,
 )
+from kafila.protocol.rendezvous_address import RendezvousAt
 from kafila.protocol.rendezvous_limits import Limits, Rate
+from kafila.protocol.trust import Pinned
 
 pytestmark = pytest.mark.loopback
 
@@ -58,8 +61,10 @@ async def slow(abuser: Abuser, _pair: Pair) -> None:
     """Each of these has to be ended by the rendezvous."""
     async with asyncio.TaskGroup() as tasks:
         for _ in range(8):
-            line = await abuser.dial()
-            tasks.create_task(line.ended())
+            for line in (await abuser.knock(), await abuser.dial()):
+                tasks.create_task(line.ended())
+            line = await abuser.knock()
+            tasks.create_task(line.dribble(b"\x16\x03\x01\x0f\xa0" + bytes(4000)))
             line = await abuser.dial()
             tasks.create_task(line.dribble(b"GET /signal HTTP/1.1\r\nX: " + bytes([65]) * 4000))
             line = await abuser.dial()
@@ -73,7 +78,7 @@ async def slow(abuser: Abuser, _pair: Pair) -> None:
 
 async def crowd(abuser: Abuser, _pair: Pair) -> None:
     """More connections than one address may have: those beyond are closed at once, the others in time."""
-    lines = [await abuser.dial() for _ in range(250)]
+    lines = [await abuser.knock() for _ in range(250)]
     async with asyncio.TaskGroup() as tasks:
         for line in lines:
             tasks.create_task(line.ended())
@@ -133,6 +138,8 @@ async def unreadable(abuser: Abuser, _pair: Pair) -> None:
 
 
 async def http_junk(abuser: Abuser, _pair: Pair) -> None:
+    for request in (b"\x16\x03\x01" + bytes(200), b"\x16", b"GET /healthz HTTP/1.1\r\n\r\n", b"a" * 100_000):
+        await abuser.ask_plainly(request)
     for request in (
         b"\x16\x03\x01" + os.urandom(200),
         b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n",
@@ -249,6 +256,8 @@ COUNTED = {
     "relay_dropped": ("malformed", "unknown slot", "wrong MAC", "old counter"),
     "connections_dropped": (
         "unsettled too long",
+        "no TLS",
+        "no handshake",
         "too many from one address",
         "silent",
         "no seat taken",
@@ -270,7 +279,7 @@ async def out_of_files(rendezvous: psutil.Process, abuser: Abuser, pair: Pair) -
     """The system gives the rendezvous no file for another connection: those that are there go on."""
     limits = rendezvous.rlimit(psutil.RLIMIT_NOFILE)
     rendezvous.rlimit(psutil.RLIMIT_NOFILE, (rendezvous.num_fds() + 2, limits[1]))
-    lines = [await abuser.dial() for _ in range(20)]
+    lines = [await abuser.knock() for _ in range(20)]
     for _ in range(3):
         await pair.go_on()
     for line in lines:
@@ -285,9 +294,10 @@ async def test_it_stays_up_and_small_and_serves_the_honest_whatever_others_do(tm
         process = homes.new().start("rendezvous", "--listen", "127.0.0.1:0", "--json")
         said = await asyncio.to_thread(process.event, "listening")
         rendezvous = Address(said["host"], said["port"])
+        known = RendezvousAt(rendezvous, Pinned(bytes.fromhex(said["fingerprint"])))
         running = psutil.Process(process.pid)
         before = most = running.memory_info().rss
-        async with honest(rendezvous) as pair:
+        async with honest(known) as pair:
             await pair.go_on()
             async with asyncio.TaskGroup() as tasks:
                 abusing = {
@@ -318,7 +328,7 @@ async def test_who_acknowledges_and_takes_nothing_loses_the_connection() -> None
     """Acknowledging empties the line, and what was sent still waits for the connection."""
     unbounded = Rate(1e12, 1e12)
     server = await RendezvousServer.open(
-        [Address("127.0.0.1", 0)], limits=Limits(messages=unbounded, message_bytes=unbounded)
+        [Address("127.0.0.1", 0)], CERTIFICATE, limits=Limits(messages=unbounded, message_bytes=unbounded)
     )
     try:
         abuser = Abuser(server.addresses[0], "127.0.0.1")

@@ -8,6 +8,7 @@ import pytest
 from aiohttp import web
 
 from helpers.cutting_proxy import cutting_proxy
+from helpers.tls import CERTIFICATE, at, known
 from kafila.domain.errors import UserError
 from kafila.network.rendezvous_client import Exchange, RendezvousClient
 from kafila.network.rendezvous_server import RendezvousServer
@@ -48,7 +49,7 @@ class Meeting:
 async def serving(
     listen: list[Address] | None = None, *, secret: bytes = SECRET, limits: Limits | None = None
 ) -> AsyncGenerator[RendezvousServer]:
-    server = await RendezvousServer.open(listen or ANY_PORT, secret=secret, limits=limits)
+    server = await RendezvousServer.open(listen or ANY_PORT, CERTIFICATE, secret=secret, limits=limits)
     try:
         yield server
     finally:
@@ -58,8 +59,8 @@ async def serving(
 @asynccontextmanager
 async def meeting(address: Address, tasks: asyncio.TaskGroup) -> AsyncGenerator[Meeting]:
     host_events, guest_events = asyncio.Queue[SignallingEvent](), asyncio.Queue[SignallingEvent]()
-    host = await RendezvousClient.connect(address, tasks=tasks, on_event=host_events.put_nowait)
-    guest = await RendezvousClient.connect(address, tasks=tasks, on_event=guest_events.put_nowait)
+    host = await RendezvousClient.connect(known(address), tasks=tasks, on_event=host_events.put_nowait)
+    guest = await RendezvousClient.connect(known(address), tasks=tasks, on_event=guest_events.put_nowait)
     both = Meeting(host, guest)
     both.host_events, both.guest_events = host_events, guest_events
     both.host_seat = await host.open_session()
@@ -95,7 +96,7 @@ async def test_more_than_the_window_arrives_in_order() -> None:
 
 async def test_a_wrong_nameplate_is_answered_in_words() -> None:
     async with serving() as server, asyncio.TaskGroup() as tasks:
-        guest = await RendezvousClient.connect(server.addresses[0], tasks=tasks)
+        guest = await RendezvousClient.connect(at(server), tasks=tasks)
         with pytest.raises(UserError) as raised:
             await guest.call(47)
         assert raised.value.problem.sentence() == (
@@ -247,7 +248,7 @@ async def test_an_address_where_nobody_listens() -> None:
 async def test_a_server_of_another_kind() -> None:
     runner = web.AppRunner(web.Application())
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=CERTIFICATE.context)
     await site.start()
     with pytest.raises(UserError, match="Nobody can be reached"):
         await connect_alone(Address(*runner.addresses[0][:2]))
@@ -265,7 +266,7 @@ async def connect_alone(address: Address) -> None:
     refusals = list[UserError]()
     async with asyncio.TaskGroup() as tasks:
         try:
-            await RendezvousClient.connect(address, tasks=tasks)
+            await RendezvousClient.connect(known(address), tasks=tasks)
         except UserError as error:
             refusals.append(error)
     raise refusals[0]
@@ -280,7 +281,7 @@ async def test_too_large_a_body_is_our_own_mistake() -> None:
 async def test_leaving_the_task_group_leaves_nothing_open() -> None:
     async def fail(address: Address) -> None:
         async with asyncio.TaskGroup() as tasks:
-            client = await RendezvousClient.connect(address, tasks=tasks)
+            client = await RendezvousClient.connect(known(address), tasks=tasks)
             await client.open_session()
             raise RuntimeError
 

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kafila
+from helpers.tls import CERTIFICATE, at, https
 from kafila.domain.errors import UserError
 from kafila.network.rendezvous_client import RendezvousClient
 from kafila.network.rendezvous_server import RendezvousServer
@@ -45,7 +46,7 @@ pytestmark = pytest.mark.loopback
 
 @asynccontextmanager
 async def serving() -> AsyncGenerator[RendezvousServer]:
-    server = await RendezvousServer.open([Address("127.0.0.1", 0)])
+    server = await RendezvousServer.open([Address("127.0.0.1", 0)], CERTIFICATE)
     try:
         yield server
     finally:
@@ -91,8 +92,8 @@ class Seated:
 @asynccontextmanager
 async def session(server: RendezvousServer, tasks: asyncio.TaskGroup) -> AsyncGenerator[tuple[Seated, Seated]]:
     """A host and a joiner, each sitting at the relay."""
-    host = await RendezvousClient.connect(server.addresses[0], tasks=tasks)
-    guest = await RendezvousClient.connect(server.addresses[0], tasks=tasks)
+    host = await RendezvousClient.connect(at(server), tasks=tasks)
+    guest = await RendezvousClient.connect(at(server), tasks=tasks)
     opened = await host.open_session()
     _, seat = await guest.call(opened.nameplate)
     seats = Seated(opened.seat), Seated(seat)
@@ -181,8 +182,8 @@ def test_no_datagrams_disturb_the_relay(datagrams: list[bytes], first: bytes) ->
 
 async def ask(server: RendezvousServer, path: str) -> tuple[int, object]:
     async with (
-        aiohttp.ClientSession() as browser,
-        browser.get(f"http://{server.addresses[0]}{path}") as answer,
+        https() as browser,
+        browser.get(f"https://{server.addresses[0]}{path}") as answer,
     ):
         body = await answer.text()
         return answer.status, json.loads(body) if answer.status == 200 else None
@@ -200,7 +201,7 @@ async def test_health_names_numbers_and_nobody() -> None:
 
 async def test_whether_a_nameplate_is_here() -> None:
     async with serving() as server, asyncio.TaskGroup() as tasks:
-        host = await RendezvousClient.connect(server.addresses[0], tasks=tasks)
+        host = await RendezvousClient.connect(at(server), tasks=tasks)
         nameplate = (await host.open_session()).nameplate
         assert await ask(server, f"/nameplate/{nameplate}") == (200, {"kafila_rendezvous": 1})
         for path in (f"/nameplate/{nameplate + 1}", "/nameplate/x", "/nameplate/1234567890", "/"):
@@ -209,9 +210,9 @@ async def test_whether_a_nameplate_is_here() -> None:
 
 
 async def test_a_page_in_a_browser_has_no_business_here() -> None:
-    async with serving() as server, aiohttp.ClientSession() as browser:
+    async with serving() as server, https() as browser:
         with pytest.raises(aiohttp.WSServerHandshakeError) as raised:
-            await browser.ws_connect(f"http://{server.addresses[0]}/signal", origin="http://example.org")
+            await browser.ws_connect(f"https://{server.addresses[0]}/signal", origin="http://example.org")
         assert raised.value.status == 403
 
 
@@ -223,8 +224,8 @@ async def test_what_cannot_be_read_ends_its_connection_alone(said: str | bytes) 
         serving() as server,
         asyncio.TaskGroup() as tasks,
         session(server, tasks) as (host, guest),
-        aiohttp.ClientSession() as junk,
-        junk.ws_connect(f"http://{server.addresses[0]}/signal") as line,
+        https() as junk,
+        junk.ws_connect(f"https://{server.addresses[0]}/signal") as line,
     ):
         await (line.send_str(said) if isinstance(said, str) else line.send_bytes(said))
         end = await line.receive(20)
@@ -236,8 +237,8 @@ async def test_what_cannot_be_read_ends_its_connection_alone(said: str | bytes) 
 async def test_another_version_is_told_so_before_it_is_let_go() -> None:
     async with (
         serving() as server,
-        aiohttp.ClientSession() as later,
-        later.ws_connect(f"http://{server.addresses[0]}/signal") as line,
+        https() as later,
+        later.ws_connect(f"https://{server.addresses[0]}/signal") as line,
     ):
         await line.send_bytes(encode_signal(Hello(version=2)))
         refused = decode_from_server(await line.receive_bytes(timeout=20))
@@ -259,11 +260,11 @@ def can_bind(host: str) -> bool:
 async def test_welcome_names_the_relay_port_of_the_address_that_was_reached(second: str) -> None:
     if not can_bind(second):
         pytest.skip(f"this computer has no address {second}")
-    server = await RendezvousServer.open([Address("127.0.0.1", 0), Address(second, 0)])
+    server = await RendezvousServer.open([Address("127.0.0.1", 0), Address(second, 0)], CERTIFICATE)
     assert len(server.addresses) == 2
-    async with aiohttp.ClientSession() as client:
+    async with https() as client:
         for address in server.addresses:
-            async with client.ws_connect(f"http://{address}/signal") as line:
+            async with client.ws_connect(f"https://{address}/signal") as line:
                 await line.send_bytes(encode_signal(Hello(version=1)))
                 welcome = decode_from_server(await line.receive_bytes(timeout=20))
                 assert isinstance(welcome, Welcome)
@@ -276,8 +277,8 @@ async def test_a_client_that_floods_loses_its_connection_alone() -> None:
         serving() as server,
         asyncio.TaskGroup() as tasks,
         session(server, tasks) as (host, guest),
-        aiohttp.ClientSession() as client,
-        client.ws_connect(f"http://{server.addresses[0]}/signal") as line,
+        https() as client,
+        client.ws_connect(f"https://{server.addresses[0]}/signal") as line,
     ):
         await line.send_bytes(encode_signal(Hello(version=1)))
         for _ in range(2000):
@@ -292,7 +293,7 @@ async def test_a_client_that_floods_loses_its_connection_alone() -> None:
 async def test_a_port_in_use_is_said_in_a_sentence() -> None:
     async with serving() as server:
         with pytest.raises(UserError) as raised:
-            await RendezvousServer.open(server.addresses)
+            await RendezvousServer.open(server.addresses, CERTIFICATE)
         assert "is in use" in raised.value.problem.sentence()
         assert "--listen" in raised.value.problem.advice
 
@@ -302,8 +303,8 @@ async def test_a_port_whose_udp_half_is_in_use_leaves_nothing_bound() -> None:
         taken.bind(("127.0.0.1", 0))
         address = Address(*taken.getsockname())
         with pytest.raises(UserError, match="in use"):
-            await RendezvousServer.open([address])
-    server = await RendezvousServer.open([address])
+            await RendezvousServer.open([address], CERTIFICATE)
+    server = await RendezvousServer.open([address], CERTIFICATE)
     assert server.addresses == (address,)
     await server.close()
 
@@ -311,27 +312,27 @@ async def test_a_port_whose_udp_half_is_in_use_leaves_nothing_bound() -> None:
 @pytest.mark.parametrize("host", ["198.51.100.200", "no such host"])
 async def test_an_address_that_is_not_ours_is_said_in_a_sentence(host: str) -> None:
     with pytest.raises(UserError, match="no address"):
-        await RendezvousServer.open([Address(host, 0)])
+        await RendezvousServer.open([Address(host, 0)], CERTIFICATE)
 
 
 async def test_closing_frees_the_port_at_once_and_ends_connections() -> None:
-    server = await RendezvousServer.open([Address("127.0.0.1", 0)])
+    server = await RendezvousServer.open([Address("127.0.0.1", 0)], CERTIFICATE)
     async with (
-        aiohttp.ClientSession() as client,
-        client.ws_connect(f"http://{server.addresses[0]}/signal") as line,
+        https() as client,
+        client.ws_connect(f"https://{server.addresses[0]}/signal") as line,
     ):
         await line.send_bytes(encode_signal(Hello(version=1)))
         await line.receive_bytes(timeout=20)
         await server.close()
         assert (await line.receive(20)).type in {aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED}
-    again = await RendezvousServer.open(server.addresses)
+    again = await RendezvousServer.open(server.addresses, CERTIFICATE)
     await again.close()
 
 
 async def test_logs_hold_no_addresses_and_no_numbers_of_codes(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     async with serving() as server, asyncio.TaskGroup() as tasks:
-        host = await RendezvousClient.connect(server.addresses[0], tasks=tasks)
+        host = await RendezvousClient.connect(at(server), tasks=tasks)
         nameplate = (await host.open_session(808_017)).nameplate
         assert nameplate == 808_017
         await host.close()

@@ -12,6 +12,7 @@ from aioice import stun
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from helpers.tls import CERTIFICATE
 from kafila.network.rendezvous_server import RendezvousServer
 from kafila.network.stun import MAGIC_COOKIE, Grid, answer_binding
 from kafila.protocol.links import Address
@@ -66,7 +67,7 @@ async def asking() -> AsyncGenerator[Asker]:
 
 @asynccontextmanager
 async def serving(*hosts: str, limits: Limits | None = None) -> AsyncGenerator[RendezvousServer]:
-    server = await RendezvousServer.open([Address(host, 0) for host in hosts], limits=limits)
+    server = await RendezvousServer.open([Address(host, 0) for host in hosts], CERTIFICATE, limits=limits)
     try:
         yield server
     finally:
@@ -102,7 +103,7 @@ async def test_two_addresses_with_ports_of_their_own_lend_them_to_each_other() -
     async with serving("127.0.0.1") as one, serving("127.0.0.1") as two:
         ports = [one.addresses[0].port, two.addresses[0].port]
     listen = [Address("127.0.0.1", ports[0]), Address("127.0.0.2", ports[1])]
-    server = await RendezvousServer.open(listen)
+    server = await RendezvousServer.open(listen, CERTIFICATE)
     async with asking() as asker:
         answer, source = await asker.ask(listen[0], 4)
         assert source == Address("127.0.0.2", ports[0])

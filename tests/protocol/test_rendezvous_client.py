@@ -37,6 +37,7 @@ from kafila.protocol.rendezvous_session import (
     SignallingBack,
     SignallingLost,
 )
+from kafila.protocol.trust import Authority
 
 OTHER_SECRET = b"fedcba9876543210"
 
@@ -250,7 +251,7 @@ def test_pings_keep_a_quiet_line_and_acknowledge() -> None:
 
 def test_a_silent_rendezvous_is_left() -> None:
     machine = RendezvousClientMachine()
-    machine.connected("127.0.0.1", 0.0)
+    machine.connected("127.0.0.1", Authority("rendezvous.example.org"), 0.0)
     machine.drain()
     machine.tick(SILENCE_S - 1)
     assert machine.drain() == []
@@ -299,7 +300,7 @@ WELCOME = Welcome(continuity=Continuity.NEW, received=0, udp_port=1)
 )
 def test_a_rendezvous_that_breaks_the_protocol_is_left(said: list[FromServer | bytes]) -> None:
     machine = RendezvousClientMachine()
-    machine.connected("127.0.0.1", 0.0)
+    machine.connected("127.0.0.1", Authority("rendezvous.example.org"), 0.0)
     for each in said:
         machine.receive(each if isinstance(each, bytes) else encode_signal(each), 0.0)
     assert any(isinstance(output, Disconnect) for output in machine.drain())
@@ -307,7 +308,7 @@ def test_a_rendezvous_that_breaks_the_protocol_is_left(said: list[FromServer | b
 
 def test_an_answer_to_another_question_is_a_fault() -> None:
     machine = RendezvousClientMachine()
-    machine.connected("127.0.0.1", 0.0)
+    machine.connected("127.0.0.1", Authority("rendezvous.example.org"), 0.0)
     machine.receive(encode_signal(WELCOME), 0.0)
     request = machine.open(None)
     machine.receive(encode_signal(Called(request=request, exchange=1, seat=SEAT)), 0.0)
@@ -316,7 +317,7 @@ def test_an_answer_to_another_question_is_a_fault() -> None:
 
 def test_what_belongs_to_no_exchange_of_ours_is_let_pass() -> None:
     machine = RendezvousClientMachine()
-    machine.connected("127.0.0.1", 0.0)
+    machine.connected("127.0.0.1", Authority("rendezvous.example.org"), 0.0)
     machine.receive(encode_signal(WELCOME), 0.0)
     machine.drain()
     machine.receive(encode_signal(HangUp(exchange=5)), 0.0)
@@ -328,7 +329,7 @@ def test_what_belongs_to_no_exchange_of_ours_is_let_pass() -> None:
 @given(st.lists(st.binary(max_size=60), max_size=10), st.booleans())
 def test_no_bytes_from_a_rendezvous_raise(messages: list[bytes], is_welcome: bool) -> None:  # noqa: FBT001
     machine = RendezvousClientMachine()
-    machine.connected("127.0.0.1", 0.0)
+    machine.connected("127.0.0.1", Authority("rendezvous.example.org"), 0.0)
     if is_welcome:
         machine.receive(encode_signal(WELCOME), 0.0)
     for data in messages:

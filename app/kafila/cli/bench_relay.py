@@ -24,8 +24,7 @@ from kafila.engine.faults import first_cause
 
 if TYPE_CHECKING:
     from kafila.network.relay_cost import Cost, Delays
-    from kafila.protocol.links import Address
-
+    from kafila.protocol.rendezvous_address import RendezvousAt
 SESSIONS, MEMBERS = 50, 4
 _STARTS_WITHIN_S = 60.0
 _MB = 1e6
@@ -129,9 +128,9 @@ async def measure(*, sessions: int, members: int, effort: Effort | None = None) 
     effort = effort or Effort()
     sources_for(sessions, members, Limits())
     _allow_connections(sessions * members)
-    async with _rendezvous() as (server, address):
-        relay = await _measure_relay(server, address, effort)
-        signalling = await _measure_signalling(server, address, (sessions, members), effort.idle_s)
+    async with _rendezvous() as (server, at):
+        relay = await _measure_relay(server, at, effort)
+        signalling = await _measure_signalling(server, at, (sessions, members), effort.idle_s)
     return Figures(
         machine=f"{platform.system()} on {platform.machine()}",
         cores=psutil.cpu_count() or 1,
@@ -153,16 +152,19 @@ def _allow_connections(connections: int) -> None:
 
 
 @asynccontextmanager
-async def _rendezvous() -> "AsyncGenerator[tuple[psutil.Process, Address]]":
+async def _rendezvous() -> "AsyncGenerator[tuple[psutil.Process, RendezvousAt]]":
     """One that runs until the end: its process, and where it listens."""
     from kafila.protocol.links import Address
+    from kafila.protocol.rendezvous_address import RendezvousAt
+    from kafila.protocol.trust import Pinned
 
     process = await asyncio.create_subprocess_exec(
         *program(), "rendezvous", "--listen", "127.0.0.1:0", "--json", stdin=DEVNULL, stdout=PIPE
     )
     try:
         said = await _first_line(process)
-        yield psutil.Process(process.pid), Address(said["host"], said["port"])
+        trust = Pinned(bytes.fromhex(said["fingerprint"]))
+        yield psutil.Process(process.pid), RendezvousAt(Address(said["host"], said["port"]), trust)
     finally:
         if process.returncode is None:
             process.terminate()
@@ -180,13 +182,13 @@ async def _first_line(process: Process) -> dict[str, Any]:
 # The relay
 
 
-async def _measure_relay(server: psutil.Process, address: "Address", effort: Effort) -> RelayFigures:
+async def _measure_relay(server: psutil.Process, at: "RendezvousAt", effort: Effort) -> RelayFigures:
     from kafila.network.relay_cost import PAYLOAD_BYTES, Sitter, measure_cost, measure_delays
     from kafila.network.rendezvous_client import RendezvousClient
 
     async with asyncio.TaskGroup() as tasks:
-        host = await RendezvousClient.connect(address, tasks=tasks)
-        guest = await RendezvousClient.connect(address, tasks=tasks)
+        host = await RendezvousClient.connect(at, tasks=tasks)
+        guest = await RendezvousClient.connect(at, tasks=tasks)
         opened = await host.open_session()
         exchange, seat = await guest.call(opened.nameplate)
         exchange.hang_up()
@@ -216,14 +218,14 @@ async def _measure_relay(server: psutil.Process, address: "Address", effort: Eff
 
 
 async def _measure_signalling(
-    server: psutil.Process, address: "Address", size: tuple[int, int], rest_s: float
+    server: psutil.Process, at: "RendezvousAt", size: tuple[int, int], rest_s: float
 ) -> SignallingFigures:
     from kafila.network.rendezvous_load import many_sessions
 
     sessions, members = size
     here = psutil.Process()
     rss_before, cpu_before, load_before = server.memory_info().rss, _cpu_s(server), _cpu_s(here)
-    async with many_sessions(address, sessions=sessions, members=members) as crowd:
+    async with many_sessions(at, sessions=sessions, members=members) as crowd:
         cpu_s, load_s = _cpu_s(server) - cpu_before, _cpu_s(here) - load_before
         resting_since, cpu_before = time.perf_counter(), _cpu_s(server)
         await asyncio.sleep(rest_s)

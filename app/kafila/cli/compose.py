@@ -31,7 +31,9 @@ from kafila.network.measure import measure_network
 from kafila.network.port_mapping import PortLease
 from kafila.network.rendezvous_client import RendezvousClient
 from kafila.network.rendezvous_server import RendezvousServer
+from kafila.network.self_signed import fresh_certificate
 from kafila.protocol.links import Address, LinkEvent
+from kafila.protocol.rendezvous_address import RendezvousAt
 from kafila.protocol.rendezvous_session import SignallingEvent
 from kafila.protocol.roster import sign_roster
 from kafila.protocol.words import WordList
@@ -117,22 +119,23 @@ class NetworkDoors:
 
     async def serve(self, listen: Address | None, *, loopback_only: bool) -> RendezvousServer:
         """A rendezvous in this process."""
+        certificate = fresh_certificate()
         if listen is not None:
-            return await RendezvousServer.open([listen])
+            return await RendezvousServer.open([listen], certificate)
         if loopback_only:
-            return await RendezvousServer.open_in_app(LOOPBACK)
+            return await RendezvousServer.open_in_app(certificate, LOOPBACK)
         if ipv6_addresses(0):
             with contextlib.suppress(UserError):
-                return await RendezvousServer.open_in_app(ALL_INTERFACES, ALL_IPV6_INTERFACES)
-        return await RendezvousServer.open_in_app(ALL_INTERFACES)
+                return await RendezvousServer.open_in_app(certificate, ALL_INTERFACES, ALL_IPV6_INTERFACES)
+        return await RendezvousServer.open_in_app(certificate, ALL_INTERFACES)
 
     async def line(
-        self, address: Address, *, tasks: asyncio.TaskGroup, on_event: Callable[[SignallingEvent], None]
+        self, at: RendezvousAt, *, tasks: asyncio.TaskGroup, on_event: Callable[[SignallingEvent], None]
     ) -> RendezvousClient:
         """A connection to a rendezvous."""
-        return await RendezvousClient.connect(address, tasks=tasks, on_event=on_event)
+        return await RendezvousClient.connect(at, tasks=tasks, on_event=on_event)
 
-    async def find(self, nameplate: int) -> tuple[Address, ...]:
+    async def find(self, nameplate: int) -> tuple[RendezvousAt, ...]:
         """Look on this computer and on its network."""
         return await find_rendezvous(nameplate)
 
@@ -141,15 +144,15 @@ class NetworkDoors:
         # Computers have many IPv6 addresses; any of them will do.
         return (*lan_addresses(port)[:MOST_IPV4], *ipv6_addresses(port)[:MOST_IPV6])
 
-    async def announce(self, nameplate: int, port: int) -> Announcement:
+    async def announce(self, nameplate: int, port: int, fingerprint: bytes) -> Announcement:
         """Make a session known on this network."""
-        return await Announcement.start(nameplate, port)
+        return await Announcement.start(nameplate, port, fingerprint)
 
     def is_outside(self, host: str) -> bool:
         """By this computer's own addresses."""
         return is_outside(host)
 
-    async def is_reached(self, here: Address, witness: Address) -> bool | None:
+    async def is_reached(self, here: Address, witness: RendezvousAt) -> bool | None:
         """Ask the other rendezvous."""
         return await is_reached(here, witness)
 

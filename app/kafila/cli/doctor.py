@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from kafila.cli import addresses
 from kafila.domain.capability import Filtering, Mapping
-from kafila.domain.errors import UserError
 from kafila.planner.reachability import NatClass, classify
-from kafila.protocol.links import Address
+from kafila.protocol.rendezvous_address import RendezvousAt
 
 if TYPE_CHECKING:
     from kafila.network.measure import NetworkReport
@@ -38,7 +38,8 @@ def add_parser(
         "--rendezvous",
         action="append",
         default=[],
-        metavar="HOST:PORT",
+        type=addresses.rendezvous,
+        metavar=addresses.FORM,
         help="whom to ask; repeat it, where one alone cannot tell everything",
     )
     parser.add_argument(
@@ -50,11 +51,12 @@ def add_parser(
 
 def run(arguments: argparse.Namespace) -> int:
     """Exit code 0, or 1 where a rendezvous was asked and none answered."""
+    from kafila.engine.known_rendezvous import recall
     from kafila.engine.settings import Folders, SettingsFile
 
     settings = SettingsFile(Folders.of(None).config).value
     named: list[str] = arguments.rendezvous or ([settings.rendezvous] if settings.rendezvous else [])
-    asked = [_address(text) for text in named]
+    asked = [at for text in named if (at := recall(text, settings.certificates)) is not None]
     report = asyncio.run(_examine(asked, ask_router=arguments.ask_router))
     if arguments.json:
         print(json.dumps(report_as_json(report), ensure_ascii=False))
@@ -63,12 +65,12 @@ def run(arguments: argparse.Namespace) -> int:
     return NO_ANSWER if asked and report.udp is None else 0
 
 
-async def _examine(asked: Sequence[Address], *, ask_router: bool) -> "NetworkReport":
+async def _examine(asked: Sequence[RendezvousAt], *, ask_router: bool) -> "NetworkReport":
     from kafila.network.measure import measure_network
     from kafila.network.port_trial import try_port
 
     async with asyncio.TaskGroup() as tasks:
-        measuring = tasks.create_task(measure_network(asked))
+        measuring = tasks.create_task(measure_network([each.address for each in asked]))
         trying = tasks.create_task(try_port(next(iter(asked), None))) if ask_router else None
     report = measuring.result()
     if trying is None:
@@ -80,13 +82,6 @@ async def _examine(asked: Sequence[Address], *, ask_router: bool) -> "NetworkRep
         port_mapping_by=trial.how or "none",
         port_mapping_reached=trial.reached,
     )
-
-
-def _address(text: str) -> Address:
-    try:
-        return Address.parse(text)
-    except ValueError:
-        raise UserError(title=f"“{text}” is not an address", advice="Write it as HOST:PORT.") from None
 
 
 def report_as_json(report: "NetworkReport") -> Map[str, object]:

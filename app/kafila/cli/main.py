@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kafila import __version__
-from kafila.cli import bench, doctor, plan
+from kafila.cli import addresses, bench, doctor, plan
 from kafila.domain.errors import UserError
 from kafila.domain.plan import Objective
 from kafila.engine.faults import first_cause
@@ -186,6 +186,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="kept from start to start, so that sessions go on after a restart; made where it is not there",
     )
+    rendezvous.add_argument(
+        "--certificate",
+        type=Path,
+        metavar="FILE",
+        help="for its name, from an authority, as PEM; without one it makes its own, known by the fingerprint",
+    )
+    rendezvous.add_argument("--key", type=Path, metavar="FILE", help="the certificate’s key, as PEM")
     rendezvous.add_argument("--json", action="store_true", help="one JSON object a line on stdout")
     rendezvous.set_defaults(run=_rendezvous)
 
@@ -212,7 +219,12 @@ def _add_common(parser: argparse.ArgumentParser, **defaults: object) -> None:
 
 
 def _add_network(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--rendezvous", metavar="HOST:PORT", help="the group’s rendezvous, for other networks")
+    parser.add_argument(
+        "--rendezvous",
+        type=addresses.rendezvous,
+        metavar=addresses.FORM,
+        help="the group’s rendezvous, for other networks; with the fingerprint no other can take its place",
+    )
     parser.add_argument("--listen", metavar="HOST:PORT", help="where this computer listens")
 
 

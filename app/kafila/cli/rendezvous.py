@@ -5,22 +5,56 @@ import asyncio
 import json
 import os
 import sys
+from asyncio.sslproto import SSLProtocol
 from pathlib import Path
 
 from kafila.cli.interruption import when_interrupted
 from kafila.domain.errors import UserError
-from kafila.network.rendezvous_server import RendezvousServer
+from kafila.network.rendezvous_server import Certificate, RendezvousServer
+from kafila.network.rendezvous_server.sockets import Sockets, bind_sockets
 from kafila.protocol.links import Address
+from kafila.protocol.trust import PIN_BYTES
 
 DEFAULT_LISTEN = "0.0.0.0:47470"
 SECRET_BYTES = 32
+CERTIFICATE = "certificate.pem"
+TLS_BUFFER_BYTES = 16 << 10
+"""What asyncio sets aside for every TLS connection: 256 KiB unless told, and thousands of them are quiet."""
+WILDCARDS = ("0.0.0.0", "::")  # noqa: S104  # recognised, not bound
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until interrupted."""
     addresses = [_address(text) for text in arguments.listen or [DEFAULT_LISTEN]]
     secret = _read_secret(arguments.secret_file) if arguments.secret_file else None
-    return asyncio.run(_serve(addresses, secret, as_json=arguments.json))
+    # First of all the place to be: a rendezvous that cannot be leaves no certificate behind.
+    sockets = bind_sockets(addresses)
+    try:
+        certificate = _certificate(arguments.certificate, arguments.key)
+    except UserError:
+        sockets.close()
+        raise
+    return asyncio.run(_serve(sockets, certificate, secret, as_json=arguments.json))
+
+
+def _certificate(certificate: Path | None, key: Path | None) -> Certificate:
+    """The one that was given; or else this rendezvous's own, which is made once and stays the same."""
+    if certificate is not None and key is not None:
+        return Certificate.load(certificate, key)
+    if certificate is not None or key is not None:
+        raise UserError(title="A certificate and its key belong together", advice="Give --certificate and --key both.")
+    # What makes keys is not loaded by a rendezvous that has its certificate from elsewhere.
+    from kafila.engine.settings import Folders
+    from kafila.network.self_signed import kept_certificate
+
+    file = Folders.of(None).rendezvous / CERTIFICATE
+    try:
+        return kept_certificate(file)
+    except OSError as error:
+        raise UserError(
+            title=f"{file} cannot be used: {error.strerror}",
+            advice="Give --certificate and --key, or name another data folder with XDG_DATA_HOME.",
+        ) from None
 
 
 def _read_secret(path: Path) -> bytes:
@@ -44,19 +78,28 @@ def _address(text: str) -> Address:
         raise UserError(title=f"“{text}” is not an address", advice="Write it as HOST:PORT.") from None
 
 
-async def _serve(addresses: list[Address], secret: bytes | None, *, as_json: bool) -> int:
+async def _serve(sockets: Sockets, certificate: Certificate, secret: bytes | None, *, as_json: bool) -> int:
     stop = when_interrupted()
-    server = await RendezvousServer.open(addresses, secret=secret)
+    SSLProtocol.max_size = TLS_BUFFER_BYTES
+    server = await RendezvousServer.serve(sockets, certificate, secret=secret)
     try:
         for address in server.addresses:
-            if as_json:
-                event = {"event": "listening", "host": address.host, "port": address.port}
-                print(json.dumps(event), flush=True)
-            else:
-                print(f"The rendezvous listens on {address}.", flush=True)
+            _tell(address, certificate.fingerprint, as_json=as_json)
         if server.short_of_files is not None:
             print(server.short_of_files, file=sys.stderr, flush=True)
         await stop.wait()
     finally:
         await server.close()
     return 0
+
+
+def _tell(address: Address, fingerprint: bytes, *, as_json: bool) -> None:
+    digits = fingerprint.hex()
+    if as_json:
+        event = {"event": "listening", "host": address.host, "port": address.port, "fingerprint": digits}
+        print(json.dumps(event), flush=True)
+        return
+    there = f"HOST:{address.port}" if address.host in WILDCARDS else str(address)
+    print(f"The rendezvous listens on {address}.")
+    print(f"Its certificate has the SHA-256 fingerprint {digits}.")
+    print(f"Members give the whole address: --rendezvous {there}#{digits[: 2 * PIN_BYTES]}", flush=True)

@@ -16,6 +16,7 @@ from kafila.domain.errors import PeerError, Problem
 from kafila.domain.ids import MemberId
 from kafila.domain.snapshot import NoPort, Reach
 from kafila.engine.events import Broke, Event, Guest, GuestCame, GuestGone, Invitation, InvitationChanged
+from kafila.engine.known_rendezvous import met
 from kafila.engine.own_rendezvous import OwnRendezvous
 from kafila.engine.ports import Announcement, Doors, Endpoint, Exchange, Line
 from kafila.protocol.attempts import CONFIRM_WITHIN_S
@@ -30,7 +31,9 @@ from kafila.protocol.pairing import (
     Offer,
     PairedJoiner,
 )
+from kafila.protocol.rendezvous_address import RendezvousAt
 from kafila.protocol.rendezvous_session import ExchangeClosedError, HostSeat, HostSeatChanged, SeatGone, SignallingEvent
+from kafila.protocol.trust import pin_of
 
 if TYPE_CHECKING:
     from kafila.protocol.sealed import SealedChannel
@@ -82,18 +85,20 @@ class HostDoor:
         self._guests: dict[MemberId, tuple[Exchange, SealedChannel]] = {}
         self._changes: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue()
 
-    async def open(self, rendezvous: Address | None, listen: Address | None, tasks: asyncio.TaskGroup) -> None:
+    async def open(self, rendezvous: RendezvousAt | None, listen: Address | None, tasks: asyncio.TaskGroup) -> None:
         """Reach a rendezvous, or (None) run one here, and take this computer's seat at its relay.
 
         Where the router may be asked, one here is tried first: it serves if the rendezvous gets through to it.
         """
         if rendezvous is not None and not self._sign.open_port:
-            address = rendezvous
+            at = rendezvous
         else:
-            address = await self._serve(listen, rendezvous, tasks)
+            at = await self._serve(listen, rendezvous, tasks)
         if self._own is None:
-            self._reachable = (address,)
-        self.line = await self._doors.line(address, tasks=tasks, on_event=self._signalling)
+            self._reachable = (at.address,)
+        self.line = await self._doors.line(at, tasks=tasks, on_event=self._signalling)
+        if at is rendezvous and (news := met(at, self.line.trust)):
+            self._happened(news)
         seat = await self.line.open_session()
         await self._endpoint.take_seat(seat.seat)
         self._nameplate = seat.nameplate
@@ -104,7 +109,9 @@ class HostDoor:
         """Make the first code."""
         await self._make_code(self._nameplate)
 
-    async def _serve(self, listen: Address | None, witness: Address | None, tasks: asyncio.TaskGroup) -> Address:
+    async def _serve(
+        self, listen: Address | None, witness: RendezvousAt | None, tasks: asyncio.TaskGroup
+    ) -> RendezvousAt:
         """Run a rendezvous here; the address of the one to use, which is the witness where it cannot get through."""
         own = self._own = OwnRendezvous(self._doors, announced=self._sign.announce, changed=self._show)
         here = await own.open(listen, open_port=self._sign.open_port, tasks=tasks)
@@ -133,7 +140,7 @@ class HostDoor:
         if self._announcement is not None:
             await self._announcement.update(nameplate)
         elif self._sign.announce and self._own is not None:
-            self._announcement = await self._doors.announce(nameplate, self._own.port)
+            self._announcement = await self._doors.announce(nameplate, self._own.port, self._own.fingerprint)
         spoken = await self._can_be_spoken(nameplate)
         # Meanwhile the door may have been shut, or the code have ended.
         if self._code is code:
@@ -145,7 +152,11 @@ class HostDoor:
         if self._code is None or self._spoken is None:
             return
         own = self._own
-        text = InvitationText(code=self._code, at=self._reachable if own is None else own.reachable)
+        text = InvitationText(
+            code=self._code,
+            at=self._reachable if own is None else own.reachable,
+            pin=None if self.line is None else pin_of(self.line.trust),
+        )
         invitation = Invitation(
             code=self._code.spoken() if self._spoken else None,
             link=text.link(),

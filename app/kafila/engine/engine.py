@@ -26,6 +26,7 @@ from kafila.engine.events import (
     Event,
     Given,
     KeepName,
+    KeepRendezvous,
     LoadStage,
     Measure,
     MeasuredHere,
@@ -150,6 +151,8 @@ class Engine:
                 self._tell(event)
             case KeepName(machine=machine, owner=owner):
                 self.world.settings.change(machine=machine, owner=owner)
+            case KeepRendezvous(address=address, certificate=certificate):
+                self.world.settings.remember(address, certificate)
             case _ if self._session is not None:
                 self._in_session(self._session, effect)
             case _:

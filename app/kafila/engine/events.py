@@ -79,6 +79,17 @@ class InvitationChanged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RendezvousMet:
+    """A configured rendezvous on another computer was reached, and its certificate counts from now on."""
+
+    address: str
+    certificate: str
+    """What settings keep of it."""
+    unverified: bool
+    """Nobody vouched for it, and it was never seen before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GuestCame:
     """Somebody proved the code and asks to be let in."""
 
@@ -214,6 +225,7 @@ Event = (
     | Opened
     | Broke
     | InvitationChanged
+    | RendezvousMet
     | GuestCame
     | GuestGone
     | DoorStep
@@ -352,6 +364,14 @@ class KeepName:
     owner: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepRendezvous:
+    """Remember which certificate a rendezvous showed."""
+
+    address: str
+    certificate: str
+
+
 Effect = (
     OpenSession
     | OpenDoor
@@ -369,4 +389,5 @@ Effect = (
     | StartCompanions
     | CloseSession
     | KeepName
+    | KeepRendezvous
 )

@@ -10,6 +10,7 @@ from kafila.domain.capability import Machine
 from kafila.domain.errors import PeerError, Problem, UserError
 from kafila.domain.snapshot import JoinStep
 from kafila.engine.events import DoorStep, Event
+from kafila.engine.known_rendezvous import met
 from kafila.engine.ports import Doors, Endpoint, Exchange, Line
 from kafila.protocol.attempts import CONFIRM_WITHIN_S
 from kafila.protocol.control import Here, Welcome, decode_sealed, encode_message
@@ -26,8 +27,10 @@ from kafila.protocol.pairing import (
     WrongCode,
 )
 from kafila.protocol.pake import EXCHANGE_ENTROPY_BYTES, JoinerExchange
+from kafila.protocol.rendezvous_address import RendezvousAt
 from kafila.protocol.rendezvous_session import ExchangeClosedError, SignallingEvent, SignallingLost
 from kafila.protocol.roster import Roster, RosterKeeper
+from kafila.protocol.trust import Pinned
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +68,7 @@ class Knocker:
         self._exchange: Exchange | None = None
         self._patience: asyncio.TimerHandle | None = None
 
-    async def enter(self, text: str, rendezvous: Address | None, tasks: asyncio.TaskGroup) -> Entry:
+    async def enter(self, text: str, rendezvous: RendezvousAt | None, tasks: asyncio.TaskGroup) -> Entry:
         """Find the session, prove the code, wait to be let in. Raises UserError with what went wrong."""
         invitation = parse_invitation(text, self._doors.words)
         if not isinstance(invitation, InvitationText):
@@ -99,28 +102,34 @@ class Knocker:
             raise UserError(title=_DECLINED.title, advice=_DECLINED.advice)
         return self._check(answer, paired)
 
-    async def _call(self, invitation: InvitationText, rendezvous: Address | None, tasks: asyncio.TaskGroup) -> Exchange:
+    async def _call(
+        self, invitation: InvitationText, rendezvous: RendezvousAt | None, tasks: asyncio.TaskGroup
+    ) -> Exchange:
         """Reach the host by the first of the possible ways that leads to it."""
         nameplate = invitation.code.nameplate
         failure = UserError(
             title=f"No session answers to {nameplate}",
             advice="Check the number with the person hosting. On another network, use the invitation link.",
         )
-        tried: set[Address] = set()
-        ways = [*((rendezvous,) if rendezvous else ()), *invitation.at]
+        tried = set[Address]()
+        ways = _ways(invitation, rendezvous)
         for nearby in (False, True):
-            for address in await self._doors.find(nameplate) if nearby else ways:
-                if address in tried:
+            for at in await self._doors.find(nameplate) if nearby else ways:
+                if at.address in tried:
                     continue
-                tried.add(address)
+                tried.add(at.address)
                 try:
-                    return await self._call_at(address, nameplate, tasks)
+                    return await self._call_at(at, nameplate, tasks, is_configured=at is rendezvous)
                 except UserError as error:
                     failure = error
         raise failure
 
-    async def _call_at(self, address: Address, nameplate: int, tasks: asyncio.TaskGroup) -> Exchange:
-        line = await self._doors.line(address, tasks=tasks, on_event=self._signalling)
+    async def _call_at(
+        self, at: RendezvousAt, nameplate: int, tasks: asyncio.TaskGroup, *, is_configured: bool
+    ) -> Exchange:
+        line = await self._doors.line(at, tasks=tasks, on_event=self._signalling)
+        if is_configured and (news := met(at, line.trust)):
+            self._happened(news)
         try:
             exchange, seat = await line.call(nameplate)
         except UserError:
@@ -185,6 +194,16 @@ class Knocker:
         ):
             raise UserError(title=_BROKEN_OFF.title, advice=_BROKEN_OFF.advice)
         return Entry(welcome=welcome, host=paired.machine, keeper=keeper)
+
+
+def _ways(invitation: InvitationText, rendezvous: RendezvousAt | None) -> tuple[RendezvousAt, ...]:
+    """The configured rendezvous first. Of its certificate a link knows more than an address alone."""
+    linked = invitation.ways()
+    if rendezvous is None:
+        return linked
+    if isinstance(rendezvous.trust, Pinned) and not rendezvous.trust.remembered:
+        return (rendezvous, *linked)
+    return (next((way for way in linked if way.address == rendezvous.address), rendezvous), *linked)
 
 
 _DECLINED = Problem(title="The host did not let this computer in", advice="Ask them, then use the code again.")

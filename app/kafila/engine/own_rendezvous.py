@@ -12,6 +12,8 @@ from kafila.domain.snapshot import NoPort, Reach
 from kafila.engine.ports import Doors, OpenPort, Rendezvous
 from kafila.protocol.links import Address
 from kafila.protocol.outside import is_public
+from kafila.protocol.rendezvous_address import RendezvousAt
+from kafila.protocol.trust import Pinned
 
 log = logging.getLogger(__name__)
 
@@ -35,8 +37,8 @@ class OwnRendezvous:
         self._watching: asyncio.Task[None] | None = None
         self._proven = False
 
-    async def open(self, listen: Address | None, *, open_port: bool, tasks: asyncio.TaskGroup) -> Address:
-        """Serve, and ask the router where that is wanted; the address for this computer itself."""
+    async def open(self, listen: Address | None, *, open_port: bool, tasks: asyncio.TaskGroup) -> RendezvousAt:
+        """Serve, and ask the router where that is wanted; the way for this computer itself."""
         server = self._server = await self._doors.serve(listen, loopback_only=not self._announced)
         server.watch(self._came)
         address = server.addresses[0]
@@ -54,7 +56,7 @@ class OwnRendezvous:
                 self.reachable = (*self.reachable, opened.outside)
                 self._watching = tasks.create_task(self._watch_port(opened))
         log.info("this rendezvous: %s, no port: %s", self.reach.value, self.no_port)
-        return here
+        return RendezvousAt(here, Pinned(server.fingerprint))
 
     @property
     def reach(self) -> Reach:
@@ -72,7 +74,12 @@ class OwnRendezvous:
         """The port where it listens."""
         return self._server.addresses[0].port if self._server is not None else 0
 
-    async def prove(self, witness: Address) -> bool:
+    @property
+    def fingerprint(self) -> bytes:
+        """The SHA-256 of its certificate."""
+        return self._server.fingerprint if self._server is not None else b""
+
+    async def prove(self, witness: RendezvousAt) -> bool:
         """Have another rendezvous try the way in; false where there is none, or it does not get through."""
         way_in = self._way_in()
         reached = False if way_in is None else await self._doors.is_reached(way_in, witness)

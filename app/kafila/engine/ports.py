@@ -12,7 +12,9 @@ from kafila.domain.plan import PathKind
 from kafila.domain.snapshot import ModelCard, NoPort
 from kafila.protocol.frames import ActivationFrame, RefusalFrame
 from kafila.protocol.links import Address, Candidates, Channel, LinkEvent, Peer, RelaySeat
+from kafila.protocol.rendezvous_address import RendezvousAt
 from kafila.protocol.rendezvous_session import HostSeat, SignallingEvent
+from kafila.protocol.trust import Trust
 from kafila.protocol.words import WordList
 
 ReadRange = Callable[[str, int, int], Awaitable[bytes]]
@@ -114,6 +116,11 @@ class Line(Protocol):
         """Where the rendezvous is."""
         ...
 
+    @property
+    def trust(self) -> Trust:
+        """Which certificate counts there: of a connection that was made, the one that was shown."""
+        ...
+
     async def open_session(self, nameplate: int | None = None) -> HostSeat:
         """As a host: a session with a nameplate. Raises UserError."""
         ...
@@ -149,6 +156,11 @@ class Rendezvous(Protocol):
 
     def watch(self, came: Callable[[str], None]) -> None:
         """From now on say which addresses signalling connections come from."""
+        ...
+
+    @property
+    def fingerprint(self) -> bytes:
+        """The SHA-256 of its certificate, which is as old as the session."""
         ...
 
     async def close(self) -> None:
@@ -196,12 +208,12 @@ class Doors(Protocol):
         ...
 
     async def line(
-        self, address: Address, *, tasks: asyncio.TaskGroup, on_event: Callable[[SignallingEvent], None]
+        self, at: RendezvousAt, *, tasks: asyncio.TaskGroup, on_event: Callable[[SignallingEvent], None]
     ) -> Line:
         """Connect to a rendezvous. Raises UserError."""
         ...
 
-    async def find(self, nameplate: int) -> tuple[Address, ...]:
+    async def find(self, nameplate: int) -> tuple[RendezvousAt, ...]:
         """Rendezvous on this computer and on its network that know a nameplate, closest first."""
         ...
 
@@ -209,15 +221,15 @@ class Doors(Protocol):
         """Where others on this network reach a port of this computer; none: there is no network."""
         ...
 
-    async def announce(self, nameplate: int, port: int) -> Announcement:
-        """Make a session known on this network, where it can carry that."""
+    async def announce(self, nameplate: int, port: int, fingerprint: bytes) -> Announcement:
+        """Make a session known on this network, where it can carry that, and the rendezvous's certificate."""
         ...
 
     def is_outside(self, host: str) -> bool:
         """Whether whoever has this address is neither on this computer nor on its networks."""
         ...
 
-    async def is_reached(self, here: Address, witness: Address) -> bool | None:
+    async def is_reached(self, here: Address, witness: RendezvousAt) -> bool | None:
         """Have a rendezvous elsewhere try to connect here; None: it cannot tell."""
         ...
 

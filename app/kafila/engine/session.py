@@ -28,6 +28,7 @@ from kafila.engine.events import (
     Welcomed,
 )
 from kafila.engine.knock import Knocker
+from kafila.engine.known_rendezvous import recall
 from kafila.engine.ports import Endpoint, Link
 from kafila.engine.stage_work import StageWork
 from kafila.protocol.control import (
@@ -40,6 +41,7 @@ from kafila.protocol.control import (
 )
 from kafila.protocol.links import Address, Channel, LinkClosed, LinkEvent, Peer
 from kafila.protocol.pairing import Introduction, Offer
+from kafila.protocol.rendezvous_address import RendezvousAt
 from kafila.protocol.roster import Roster, RosterKeeper
 from kafila.protocol.weight_ranges import (
     RangeReply,
@@ -168,7 +170,7 @@ class Session:
             is_known=lambda member: member in trusted,
             happened=self._happened,
         )
-        await self._door.open(at, listen, tasks)
+        await self._door.open(self._configured(command.rendezvous), listen, tasks)
         self._happened(
             Opened(
                 session=session,
@@ -185,14 +187,17 @@ class Session:
         command = opening.command
         self._endpoint = await self._world.open_endpoint(_address(command.listen), self._link_event)
         self._knocker = Knocker(self._world.doors, self._endpoint, self._introduction(), happened=self._happened)
-        at = _address(command.rendezvous or self._world.settings.value.rendezvous)
-        entry = await self._knocker.enter(command.code, at, tasks)
+        entry = await self._knocker.enter(command.code, self._configured(command.rendezvous), tasks)
         self._keeper = entry.keeper
         self._host = entry.welcome.host.member
         self._happened(Welcomed(welcome=entry.welcome, host=entry.host))
 
     def _introduction(self) -> Introduction:
         return Introduction(spki_sha256=self._world.spki_sha256, machine=self._me.machine)
+
+    def _configured(self, given: str | None) -> RendezvousAt | None:
+        settings = self._world.settings.value
+        return recall(given or settings.rendezvous, settings.certificates)
 
     def rendezvous(self) -> Address | None:
         """Where this session's rendezvous is, seen from here."""

@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 
 APP = "kafila"
 MAX_TRUSTED = 200
+MAX_CERTIFICATES = 50
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +31,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     rendezvous: str | None = None
     trusted: tuple[MemberId, ...] = ()
     """Computers that were let in before."""
+    certificates: dict[str, str] = {}
+    """By HOST:PORT, what a rendezvous showed there: its certificate's SHA-256, or that an authority vouches for it."""
 
 
 class Folders(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +43,8 @@ class Folders(msgspec.Struct, frozen=True, kw_only=True):
     """Of this profile: conversations."""
     models: Path
     """Shared by all profiles."""
+    rendezvous: Path
+    """Of `kafila rendezvous`."""
 
     @classmethod
     def of(cls, profile: str | None) -> "Folders":
@@ -58,6 +63,7 @@ class Folders(msgspec.Struct, frozen=True, kw_only=True):
             config=config / "profiles" / name,
             data=data / "profiles" / name,
             models=data / "models",
+            rendezvous=data / "rendezvous",
         )
 
 
@@ -85,6 +91,12 @@ class SettingsFile:
         """This computer was let in: it is known from now on."""
         if member not in self.value.trusted:
             self.change(trusted=(*self.value.trusted, member)[-MAX_TRUSTED:])
+
+    def remember(self, address: str, certificate: str) -> None:
+        """A rendezvous showed this certificate: another one is noticed from now on."""
+        if self.value.certificates.get(address) != certificate:
+            others = [(place, shown) for place, shown in self.value.certificates.items() if place != address]
+            self.change(certificates=dict([*others, (address, certificate)][-MAX_CERTIFICATES:]))
 
     def change(self, **changes: object) -> None:
         """Keep new values; a disk that cannot be written to costs only the memory of them."""

@@ -10,6 +10,8 @@ seconds of a clock that only goes forward.
 
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from kafila.domain.capability import Machine
 from kafila.domain.chat import AnswerFailed
 from kafila.domain.commands import (
@@ -48,11 +50,13 @@ from kafila.engine.events import (
     Given,
     Heard,
     KeepName,
+    KeepRendezvous,
     LinkChanged,
     Measure,
     OpenDoor,
     Opened,
     OpenSession,
+    RendezvousMet,
     Send,
     SetPeers,
     Tell,
@@ -61,6 +65,7 @@ from kafila.engine.events import (
 )
 from kafila.engine.host import end, step_host
 from kafila.engine.hosting import Hosting, Over, Seat
+from kafila.engine.known_rendezvous import not_verified
 from kafila.engine.member import (
     NOT_SERVING,
     MemberSeat,
@@ -135,6 +140,8 @@ def step(state: State, event: Event, now: float) -> Stepped:
     """What follows from an event: the new state, and what is to be done."""
     if isinstance(event, Given) and isinstance(event.command, Rename):
         return _renamed(state, event.command)
+    if isinstance(event, RendezvousMet):
+        return _met(state, event)
     match state.role:
         case NoSession():
             return _idle(state, event)
@@ -176,6 +183,14 @@ def _renamed(state: State, command: Rename) -> Stepped:
         notices=state.me.notices,
     )
     return replace(state, me=me), [KeepName(machine=machine.name, owner=machine.owner)]
+
+
+def _met(state: State, event: RendezvousMet) -> Stepped:
+    kept: list[Effect] = [KeepRendezvous(address=event.address, certificate=event.certificate)]
+    if not event.unverified:
+        return state, kept
+    notices = (not_verified(event.address), *state.me.notices)
+    return replace(state, me=msgspec.structs.replace(state.me, notices=notices)), kept
 
 
 def replace_machine(machine: Machine, *, name: str, owner: str) -> Machine:

@@ -10,6 +10,8 @@ import socket
 from collections.abc import Callable
 from itertools import count
 
+import msgspec
+
 from kafila.domain.errors import PeerError, UserError
 from kafila.network.endpoint_seat import Seated, SeatHolder
 from kafila.network.endpoint_socket import UdpSocket
@@ -67,8 +69,7 @@ class RelaySide:
         """Hold this seat from now on; whether the relay answered soon. Raises UserError."""
         relay = await self._resolve(seat.relay)
         self.forget()
-        seat = RelaySeat(relay=relay, slot=seat.slot, key=seat.key)
-        self._hold(seat)
+        self._hold(msgspec.structs.replace(seat, relay=relay))
         self._on_change()
         try:
             async with asyncio.timeout(SEAT_ANSWER_WITHIN_S):
@@ -120,7 +121,7 @@ class RelaySide:
             self._stream_due_at = now + STREAM_AFTER_S
             self._note_change()
         if self._needs_stream() and now >= self._stream_due_at:
-            self._connect(self._holder.seat.relay)
+            self._connect(self._holder.seat)
 
     def next_tick(self) -> float | None:
         """When `tick` is due next."""
@@ -137,9 +138,9 @@ class RelaySide:
     def _is_streaming(self) -> bool:
         return self._stream is not None and self._stream.is_open
 
-    def _connect(self, relay: Address) -> None:
+    def _connect(self, seat: RelaySeat) -> None:
         self._stream = RelayStream(
-            relay, on_open=self._stream_opened, on_frame=self._stream_brought, on_lost=self._stream_lost
+            seat, on_open=self._stream_opened, on_frame=self._stream_brought, on_lost=self._stream_lost
         )
 
     def _stream_opened(self) -> None:

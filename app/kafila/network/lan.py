@@ -17,12 +17,15 @@ from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZerocon
 
 from kafila.domain.errors import PeerError
 from kafila.network.lan_addresses import lan_addresses
+from kafila.network.rendezvous_tls import pinned
 from kafila.protocol.links import Address
 from kafila.protocol.rendezvous import (
     RENDEZVOUS_VERSION,
     WELL_KNOWN_PORTS,
     decode_nameplate_here,
 )
+from kafila.protocol.rendezvous_address import RendezvousAt
+from kafila.protocol.trust import PIN_BYTES, Pinned, parse_pin
 
 log = logging.getLogger(__name__)
 
@@ -46,10 +49,11 @@ logging.getLogger("zeroconf").setLevel(logging.CRITICAL)
 class Announcement:
     """Tells the local network that a session with this nameplate has its rendezvous here."""
 
-    def __init__(self, responder: AsyncZeroconf | None, info: AsyncServiceInfo) -> None:
+    def __init__(self, responder: AsyncZeroconf | None, info: AsyncServiceInfo, pin: bytes) -> None:
         """Use `start`."""
         self._responder = responder
         self._info = info
+        self._pin = pin
         self._spreading: Awaitable[None] | None = None
 
     @classmethod
@@ -57,19 +61,21 @@ class Announcement:
         cls,
         nameplate: int,
         port: int,
+        fingerprint: bytes,
         *,
         hosts: Sequence[str] | None = None,
         interfaces: Sequence[str] | None = None,
     ) -> Self:
         """Announce it until `stop`, or do nothing where the network cannot carry that.
 
-        `hosts` are the addresses to tell, `interfaces` those to tell it on; all that this computer
-        has unless given.
+        `fingerprint` is that of the rendezvous's certificate. `hosts` are the addresses to tell,
+        `interfaces` those to tell it on; all that this computer has unless given.
         """
         if hosts is None:
             hosts = [address.host for address in lan_addresses(port)]
-        info = _describe(os.urandom(6).hex(), nameplate, port, hosts)
-        announcement = cls(_open_zeroconf(interfaces), info)
+        pin = fingerprint[:PIN_BYTES]
+        info = _describe(os.urandom(6).hex(), nameplate, port, hosts, pin)
+        announcement = cls(_open_zeroconf(interfaces), info, pin)
         await announcement._spread(is_new=True)
         return announcement
 
@@ -77,7 +83,7 @@ class Announcement:
         """The session answers to another nameplate now."""
         name = self._info.name.partition(".")[0]
         hosts = self._info.parsed_addresses()
-        self._info = _describe(name, nameplate, self._info.port or 0, hosts)
+        self._info = _describe(name, nameplate, self._info.port or 0, hosts, self._pin)
         await self._spread(is_new=False)
 
     async def stop(self) -> None:
@@ -111,50 +117,56 @@ async def find_rendezvous(
     *,
     ports: Iterable[int] = WELL_KNOWN_PORTS,
     interfaces: Sequence[str] | None = None,
-) -> tuple[Address, ...]:
+) -> tuple[RendezvousAt, ...]:
     """Rendezvous nearby that have a session with this nameplate, the closest first.
 
-    Every one of them was reached and said so itself. Takes `timeout_s` at most where nobody
+    Every one of them was reached and said so itself, under the certificate that is given with it.
+    One on the network had announced that certificate. Takes `timeout_s` at most where nobody
     answers, and less where somebody does.
     """
     timeout = aiohttp.ClientTimeout(total=_ASK_WITHIN_S)
     async with aiohttp.ClientSession(timeout=timeout) as session:
-        here = await _ask_all(session, [Address(LOOPBACK, port) for port in ports], nameplate)
+        here = await _ask_all(session, [RendezvousAt(Address(LOOPBACK, port)) for port in ports], nameplate)
         window_s = min(timeout_s, _LINGER_S) if here else timeout_s
         near = await _browse(session, nameplate, window_s, interfaces)
-    own_ports = {address.port for address in here}
-    mine = set(lan_addresses(0))
+    own = {each.trust for each in here}
     # This computer hears its own announcement as well.
-    others = [each for each in near if Address(each.host, 0) not in mine or each.port not in own_ports]
+    others = [each for each in near if each.trust not in own]
     return tuple(dict.fromkeys((*here, *others)))
 
 
-async def _ask_all(session: aiohttp.ClientSession, addresses: Iterable[Address], nameplate: int) -> list[Address]:
+async def _ask_all(
+    session: aiohttp.ClientSession, possible: Iterable[RendezvousAt], nameplate: int
+) -> list[RendezvousAt]:
     """Those who say that the session is there, in the order in which they answered."""
-    found: list[Address] = []
+    found: list[RendezvousAt] = []
 
-    async def ask(address: Address) -> None:
-        if await _has_nameplate(session, address, nameplate):
-            found.append(address)
+    async def ask(at: RendezvousAt) -> None:
+        if (shown := await _shown_for_nameplate(session, at, nameplate)) is not None:
+            found.append(RendezvousAt(at.address, Pinned(shown)))
 
     async with asyncio.TaskGroup() as tasks:
-        for address in addresses:
-            tasks.create_task(ask(address))
+        for at in possible:
+            tasks.create_task(ask(at))
     return found
 
 
-async def _has_nameplate(session: aiohttp.ClientSession, address: Address, nameplate: int) -> bool:
+async def _shown_for_nameplate(session: aiohttp.ClientSession, at: RendezvousAt, nameplate: int) -> bytes | None:
+    """The fingerprint under which the session is said to be there."""
+    # On this computer nobody is in between, and nothing was announced.
+    way = pinned(at.trust.fingerprint if isinstance(at.trust, Pinned) else b"")
+    url = f"https://{at.address}/nameplate/{nameplate}"
     try:
-        async with session.get(f"http://{address}/nameplate/{nameplate}", allow_redirects=False) as answer:
+        async with session.get(url, allow_redirects=False, ssl=way.context, server_hostname=way.server_name) as answer:
             if answer.status != 200:
-                return False
+                return None
             here = decode_nameplate_here(await answer.content.read(_MAX_ANSWER_BYTES))
     except (aiohttp.ClientError, OSError, ValueError, PeerError):
         # Whatever else listens there may say what it likes.
-        return False
+        return None
     # Another version counts as found: connecting to it says in words what is the matter.
     log.info("found a rendezvous that speaks version %d", here.kafila_rendezvous)
-    return True
+    return way.seen
 
 
 async def _browse(
@@ -162,8 +174,8 @@ async def _browse(
     nameplate: int,
     window_s: float,
     interfaces: Sequence[str] | None,
-) -> list[Address]:
-    found: list[Address] = []
+) -> list[RendezvousAt]:
+    found: list[RendezvousAt] = []
     heard: asyncio.Queue[str] = asyncio.Queue(_MAX_ANNOUNCED)
     browsing = _open_zeroconf(interfaces)
     if browsing is None:
@@ -176,8 +188,8 @@ async def _browse(
             heard.put_nowait(name)
 
     async def look_at(name: str, window: asyncio.Timeout) -> None:
-        addresses = await _resolve(browsing, name, nameplate, window_s)
-        if answered := await _ask_all(session, addresses, nameplate):
+        claimed = await _resolve(browsing, name, nameplate, window_s)
+        if answered := await _ask_all(session, claimed, nameplate):
             found.extend(answered)
         if answered and not window.expired():
             window.reschedule(min(end, loop.time() + _LINGER_S))
@@ -200,7 +212,7 @@ async def _browse(
     return found
 
 
-async def _resolve(browsing: AsyncZeroconf, name: str, nameplate: int, within_s: float) -> list[Address]:
+async def _resolve(browsing: AsyncZeroconf, name: str, nameplate: int, within_s: float) -> list[RendezvousAt]:
     """Where an announced service claims to be, if it claims to have the nameplate."""
     info = AsyncServiceInfo(SERVICE, name)
     try:
@@ -211,8 +223,12 @@ async def _resolve(browsing: AsyncZeroconf, name: str, nameplate: int, within_s:
         return []
     if info.properties.get(b"nameplate") != str(nameplate).encode() or not info.port:
         return []
+    try:
+        pin = parse_pin((info.properties.get(b"certificate") or b"").decode("ascii", "replace"))
+    except ValueError:
+        return []
     hosts = info.parsed_addresses(zeroconf.IPVersion.V4Only)
-    return [Address(host, info.port) for host in hosts[:_MAX_ANNOUNCED]]
+    return [RendezvousAt(Address(host, info.port), Pinned(pin)) for host in hosts[:_MAX_ANNOUNCED]]
 
 
 def _open_zeroconf(interfaces: Sequence[str] | None) -> AsyncZeroconf | None:
@@ -224,12 +240,12 @@ def _open_zeroconf(interfaces: Sequence[str] | None) -> AsyncZeroconf | None:
         return None
 
 
-def _describe(name: str, nameplate: int, port: int, hosts: Sequence[str]) -> AsyncServiceInfo:
+def _describe(name: str, nameplate: int, port: int, hosts: Sequence[str], pin: bytes) -> AsyncServiceInfo:
     return AsyncServiceInfo(
         SERVICE,
         f"{name}.{SERVICE}",
         port=port,
-        properties={"nameplate": str(nameplate), "version": str(RENDEZVOUS_VERSION)},
+        properties={"nameplate": str(nameplate), "version": str(RENDEZVOUS_VERSION), "certificate": pin.hex()},
         # Not the computer's own name, which may be its owner's.
         server=f"{name}.local.",
         parsed_addresses=list(hosts),

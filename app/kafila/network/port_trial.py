@@ -8,6 +8,7 @@ from kafila.domain.snapshot import NoPort
 from kafila.network.connect_back import is_reached
 from kafila.network.port_mapping import PortLease
 from kafila.protocol.links import Address
+from kafila.protocol.rendezvous_address import RendezvousAt
 
 TRIED_PORT, TRIED_FOR_S = 47489, 60
 """The port that the router is asked for on trial: none that Kafila listens on."""
@@ -25,7 +26,7 @@ class PortTrial(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a rendezvous elsewhere got through to it; None: nobody could tell."""
 
 
-async def try_port(witness: Address | None) -> PortTrial:
+async def try_port(witness: RendezvousAt | None) -> PortTrial:
     """Ask the router for a port, have it tried from outside, give it back. Never raises for what the router does."""
     lease: PortLease | NoPort = NoPort.REFUSED
     reached: bool | None = None
@@ -42,7 +43,7 @@ async def try_port(witness: Address | None) -> PortTrial:
     return PortTrial(how=lease.how, reached=reached)
 
 
-async def _try(outside: Address, witness: Address) -> bool | None:
+async def _try(outside: Address, witness: RendezvousAt) -> bool | None:
     """Listen for so long as the witness tries."""
     try:
         server = await asyncio.start_server(_hang_up, ANY, TRIED_PORT)

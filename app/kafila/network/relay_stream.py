@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 import aiohttp
 
-from kafila.protocol.links import Address
+from kafila.network.rendezvous_tls import Way, ask
+from kafila.protocol.links import RelaySeat
 from kafila.protocol.relay_frames import MAX_PAYLOAD_BYTES, RELAYED_OVERHEAD
 
 RELAY_PATH = "/relay"
@@ -32,15 +33,18 @@ class RelayStream:
 
     def __init__(
         self,
-        relay: Address,
+        seat: RelaySeat,
         *,
         on_open: Callable[[], None],
         on_frame: Callable[[bytes], None],
         on_lost: Callable[[], None],
     ) -> None:
-        """Begin to connect. All three are called from the event loop; after `on_lost` nothing more comes."""
+        """Begin to connect to the seat's relay.
+
+        All three are called from the event loop; after `on_lost` nothing more comes.
+        """
         self.is_open = False
-        self._url = f"http://{relay}{RELAY_PATH}"
+        self._relay, self._trust = seat.relay, seat.trust
         self._on_open = on_open
         self._on_frame = on_frame
         self._on_lost = on_lost
@@ -76,21 +80,32 @@ class RelayStream:
 
     async def _converse(self) -> None:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_DIAL_WITHIN_S)
-        async with aiohttp.ClientSession(timeout=timeout) as session:
-            async with asyncio.timeout(_DIAL_WITHIN_S):
-                socket = await session.ws_connect(
-                    self._url,
-                    max_msg_size=MAX_FRAME_BYTES,
-                    timeout=aiohttp.ClientWSTimeout(_SILENCE_S, _CLOSE_WITHIN_S),  # pyright: ignore[reportCallIssue]
-                )
-            async with socket, asyncio.TaskGroup() as tasks:
-                self.is_open = True
-                self._on_open()
-                writing = tasks.create_task(self._write(socket))
-                async for message in socket:
-                    if message.type is aiohttp.WSMsgType.BINARY:
-                        self._on_frame(message.data)
-                writing.cancel()
+        async with (
+            aiohttp.ClientSession(timeout=timeout) as session,
+            await self._dial(session) as socket,
+            asyncio.TaskGroup() as tasks,
+        ):
+            self.is_open = True
+            self._on_open()
+            writing = tasks.create_task(self._write(socket))
+            async for message in socket:
+                if message.type is aiohttp.WSMsgType.BINARY:
+                    self._on_frame(message.data)
+            writing.cancel()
+
+    async def _dial(self, session: aiohttp.ClientSession) -> aiohttp.ClientWebSocketResponse:
+        async def connect(way: Way) -> aiohttp.ClientWebSocketResponse:
+            return await session.ws_connect(
+                f"https://{self._relay}{RELAY_PATH}",
+                max_msg_size=MAX_FRAME_BYTES,
+                timeout=aiohttp.ClientWSTimeout(_SILENCE_S, _CLOSE_WITHIN_S),  # pyright: ignore[reportCallIssue]
+                ssl=way.context,
+                server_hostname=way.server_name,
+            )
+
+        async with asyncio.timeout(_DIAL_WITHIN_S):
+            socket, _ = await ask(self._relay.host, self._trust, connect)
+        return socket
 
     async def _write(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         while (frame := await self._outgoing.get()) is not None:

@@ -1,8 +1,64 @@
 """What a person is told when a rendezvous cannot be had, or says no."""
 
+import ssl
+
+import aiohttp
+
 from kafila.domain.errors import UserError
+from kafila.network.rendezvous_tls import OtherCertificateError
 from kafila.protocol.links import Address
 from kafila.protocol.rendezvous import Refusal
+from kafila.protocol.trust import Pinned, Trust
+
+
+def no_way_in(address: Address, trust: Trust, error: Exception) -> UserError:
+    """Why there is no connection, after what was raised in the attempt to make one."""
+    match error:
+        case aiohttp.ClientConnectorCertificateError(certificate_error=OtherCertificateError()):
+            return _another(address, trust)
+        case aiohttp.ClientConnectorCertificateError(certificate_error=ssl.SSLCertVerificationError() as fault):
+            return _not_vouched_for(address, fault.verify_code)
+        case aiohttp.ClientConnectorSSLError():
+            return UserError(
+                title=f"What answers at {address} is no Kafila rendezvous, or a very old one",
+                advice="It does not speak TLS 1.3. Check the address. If it is right, the rendezvous is to be updated.",
+            )
+        case _:
+            return unreachable(address)
+
+
+def _another(address: Address, trust: Trust) -> UserError:
+    if isinstance(trust, Pinned) and trust.remembered:
+        return UserError(
+            title=f"The rendezvous at {address} shows another certificate than before",
+            advice="Somebody may be in between. If whoever runs it has changed it, ask them for the whole address, "
+            "HOST:PORT#FINGERPRINT, that “kafila rendezvous” prints, and give that.",
+        )
+    return UserError(
+        title=f"What answers at {address} is not the rendezvous that was meant",
+        advice="Its certificate has another fingerprint. Ask the host for a new link, or whoever runs the rendezvous "
+        "for its whole address.",
+    )
+
+
+def _not_vouched_for(address: Address, verify_code: int) -> UserError:
+    match verify_code:
+        case 9 | 10:
+            return UserError(
+                title=f"The certificate of the rendezvous at {address} has expired or is not yet valid",
+                advice="Check this computer's clock. If it is right, whoever runs the rendezvous has to renew it.",
+            )
+        case 62 | 64:
+            return UserError(
+                title=f"The certificate of the rendezvous at {address} is for another name",
+                advice="Give the name that the rendezvous has its certificate for.",
+            )
+        case _:
+            return UserError(
+                title=f"Nobody whom this computer trusts vouches for the rendezvous at {address}",
+                advice="Ask whoever runs it for its whole address, HOST:PORT#FINGERPRINT, that “kafila rendezvous” "
+                "prints, and give that.",
+            )
 
 
 def unreachable(address: Address) -> UserError:

@@ -9,9 +9,11 @@ from typing import Self
 
 import aiohttp
 
-from kafila.network.rendezvous_advice import refused, silent, unreachable
-from kafila.protocol.links import Address, RelaySeat
+from kafila.network.rendezvous_advice import no_way_in, refused, silent
+from kafila.network.rendezvous_tls import Way, ask
+from kafila.protocol.links import RelaySeat
 from kafila.protocol.rendezvous import MAX_BODY_BYTES, MAX_SIGNAL_BYTES
+from kafila.protocol.rendezvous_address import RendezvousAt
 from kafila.protocol.rendezvous_client import (
     BodyHeard,
     CallHeard,
@@ -32,6 +34,7 @@ from kafila.protocol.rendezvous_session import (
     SignallingBack,
     SignallingEvent,
 )
+from kafila.protocol.trust import Certain, Trust
 
 log = logging.getLogger(__name__)
 
@@ -98,9 +101,11 @@ class Exchange:
 class RendezvousClient:
     """One line to one rendezvous. A client either hosts one session or calls others."""
 
-    def __init__(self, address: Address, on_event: Callable[[SignallingEvent], None], source: str | None) -> None:
+    def __init__(self, at: RendezvousAt, on_event: Callable[[SignallingEvent], None], source: str | None) -> None:
         """Use `connect`."""
-        self.address = address
+        self.address = at.address
+        self.trust: Trust = at.trust
+        """Once connected, the certificate that counts from then on."""
         self._loop = asyncio.get_running_loop()
         self._on_event = on_event
         self._source = None if source is None else (source, 0)
@@ -119,7 +124,7 @@ class RendezvousClient:
     @classmethod
     async def connect(
         cls,
-        address: Address,
+        at: RendezvousAt,
         *,
         tasks: asyncio.TaskGroup,
         on_event: Callable[[SignallingEvent], None] = lambda _: None,
@@ -128,9 +133,10 @@ class RendezvousClient:
         """Connect, and keep connected by a task in the group until `close`.
 
         `source` is the address to connect from, where it matters which of this computer's it is.
-        Raises UserError where the rendezvous cannot be reached now or does not want us.
+        Raises UserError where the rendezvous cannot be reached now, shows a certificate that does
+        not count, or does not want us.
         """
-        client = cls(address, on_event, source)
+        client = cls(at, on_event, source)
         client._running = tasks.create_task(client._run())
         try:
             async with asyncio.timeout(_WELCOME_WITHIN_S):
@@ -138,7 +144,7 @@ class RendezvousClient:
         except BaseException as error:
             client._running.cancel()
             if isinstance(error, TimeoutError):
-                raise silent(address) from error
+                raise silent(at.address) from error
             raise
         return client
 
@@ -279,15 +285,13 @@ class RendezvousClient:
         async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None)) as session:
             while not self._is_closing:
                 try:
-                    async with asyncio.timeout(_DIAL_WITHIN_S):
-                        socket = await session.ws_connect(
-                            f"http://{self.address}/signal", max_msg_size=MAX_SIGNAL_BYTES
-                        )
-                    await self._converse(socket)
+                    socket, certain = await self._dial(session)
+                    self.trust = certain
+                    await self._converse(socket, certain)
                 except (aiohttp.ClientError, OSError) as error:
                     log.debug("reaching the rendezvous: %s", type(error).__name__)
                     if not self._welcomed.done():
-                        self._welcomed.set_exception(unreachable(self.address))
+                        self._welcomed.set_exception(no_way_in(self.address, self.trust, error))
                         return
                 if self._is_closing:
                     return
@@ -295,10 +299,21 @@ class RendezvousClient:
                 await asyncio.sleep(retry_delay_s(self._attempt, chance))
                 self._attempt += 1
 
-    async def _converse(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+    async def _dial(self, session: aiohttp.ClientSession) -> tuple[aiohttp.ClientWebSocketResponse, Certain]:
+        url = f"https://{self.address}/signal"
+
+        async def connect(way: Way) -> aiohttp.ClientWebSocketResponse:
+            return await session.ws_connect(
+                url, max_msg_size=MAX_SIGNAL_BYTES, ssl=way.context, server_hostname=way.server_name
+            )
+
+        async with asyncio.timeout(_DIAL_WITHIN_S):
+            return await ask(self.address.host, self.trust, connect)
+
+    async def _converse(self, socket: aiohttp.ClientWebSocketResponse, certain: Certain) -> None:
         self._outgoing = asyncio.Queue()
         relay_host: str = socket.get_extra_info("peername")[0]
-        self._machine.connected(relay_host, self._loop.time())
+        self._machine.connected(relay_host, certain, self._loop.time())
         self._perform()
         try:
             async with asyncio.TaskGroup() as tasks:

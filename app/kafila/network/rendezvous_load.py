@@ -17,8 +17,9 @@ from kafila.domain.errors import PeerError, UserError
 from kafila.network.endpoint_seat import Seated, SeatHolder
 from kafila.network.rendezvous_advice import silent
 from kafila.network.rendezvous_client import Exchange, RendezvousClient
-from kafila.protocol.links import Address, RelaySeat
+from kafila.protocol.links import RelaySeat
 from kafila.protocol.relay_frames import SeatedFrame, decode_from_relay
+from kafila.protocol.rendezvous_address import RendezvousAt
 from kafila.protocol.rendezvous_limits import Limits
 from kafila.protocol.rendezvous_session import SignallingEvent, SignallingLost
 
@@ -83,7 +84,7 @@ def has_many_addresses() -> bool:
 
 
 @asynccontextmanager
-async def many_sessions(rendezvous: Address, *, sessions: int, members: int) -> AsyncGenerator["Crowd"]:
+async def many_sessions(rendezvous: RendezvousAt, *, sessions: int, members: int) -> AsyncGenerator["Crowd"]:
     """Sign on so many sessions of so many members, and keep them until the end. Raises UserError."""
     sources = sources_for(sessions, members, Limits())
     async with asyncio.TaskGroup() as tasks:
@@ -101,7 +102,7 @@ async def many_sessions(rendezvous: Address, *, sessions: int, members: int) -> 
 class Crowd:
     """All clients of the load."""
 
-    def __init__(self, rendezvous: Address, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, rendezvous: RendezvousAt, tasks: asyncio.TaskGroup) -> None:
         """Use `many_sessions`."""
         self.signed_on: SignedOn
         """Once all have."""

@@ -26,6 +26,8 @@ from kafila.protocol.misread import (
     WordsTooMany,
     WrongCheck,
 )
+from kafila.protocol.rendezvous_address import RendezvousAt
+from kafila.protocol.trust import PIN_BYTES, Authority, Pinned, parse_pin
 from kafila.protocol.words import MAX_WORD_LETTERS, WORD_BITS, WORD_MASK, WordList, count_slips, tolerated_slips
 
 LINK_VERSION = 1
@@ -77,11 +79,21 @@ class Invitation:
 
     code: Code
     at: tuple[Address, ...] = ()
+    pin: bytes | None = None
+    """How the SHA-256 of the rendezvous's certificate begins; None: an authority vouches for it."""
 
     def link(self) -> str:
         """The invitation as one `kafila://join/…` link."""
         at = "".join(f"&at={quote(str(address), safe=':')}" for address in self.at)
-        return f"kafila://join/{self.code.spoken()}?v={LINK_VERSION}{at}"
+        pin = f"&pin={self.pin[:PIN_BYTES].hex()}" if self.pin else ""
+        return f"kafila://join/{self.code.spoken()}?v={LINK_VERSION}{at}{pin}"
+
+    def ways(self) -> tuple[RendezvousAt, ...]:
+        """The addresses, each with what has to be shown there."""
+        return tuple(
+            RendezvousAt(address, Authority(address.host) if self.pin is None else Pinned(self.pin))
+            for address in self.at
+        )
 
 
 def parse_invitation(text: str, words: WordList) -> Invitation | Misread:
@@ -106,13 +118,14 @@ def _read_link(link: re.Match[str], words: WordList) -> Invitation | Misread:
         return OtherLinkVersion()
     at = [_read_address(value) for name, value in fields if name == "at"]
     known = tuple(address for address in at if address is not None)
+    pins = [_read_pin(value) for name, value in fields if name == "pin"]
     code = _read_code(unquote(link["code"]), words)
     if not isinstance(code, Code):
         # Nobody types a link: where its words are wrong, it was damaged on its way.
         return BrokenLink()
-    if len(known) != len(at) or len(at) > MAX_ADDRESSES:
+    if len(known) != len(at) or len(at) > MAX_ADDRESSES or None in pins or len(pins) > 1:
         return BrokenLink()
-    return Invitation(code=code, at=known)
+    return Invitation(code=code, at=known, pin=pins[0] if pins else None)
 
 
 def _read_address(text: str) -> Address | None:
@@ -122,6 +135,13 @@ def _read_address(text: str) -> Address | None:
         return None
     fits = len(address.host) <= _MAX_HOST and _HOST.fullmatch(address.host) and address.port > 0
     return address if fits else None
+
+
+def _read_pin(text: str) -> bytes | None:
+    try:
+        return parse_pin(text)
+    except ValueError:
+        return None
 
 
 # Codes ---------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import msgspec
 
 from kafila.domain.ids import MemberId
 from kafila.domain.plan import PathKind
+from kafila.protocol.trust import Certain
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -41,6 +42,8 @@ class RelaySeat(msgspec.Struct, frozen=True, kw_only=True):
     """64 bits, drawn by the rendezvous; says nothing of who sits there."""
     key: bytes
     """32 bytes, under which every relayed frame is authenticated to the relay."""
+    trust: Certain
+    """The certificate that counts where the relay is spoken to over TCP."""
 
 
 class Candidates(msgspec.Struct, frozen=True, kw_only=True):

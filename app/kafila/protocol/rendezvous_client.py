@@ -43,6 +43,7 @@ from kafila.protocol.rendezvous_session import (
     SignallingBack,
     SignallingLost,
 )
+from kafila.protocol.trust import Certain
 
 MAX_WAITING_MESSAGES = 64
 MAX_WAITING_BYTES = 1 << 20
@@ -133,12 +134,18 @@ class _Greeting(msgspec.Struct, frozen=True):
     """A hello was said and not yet answered."""
 
     relay_host: str
+    trust: Certain
 
 
 class _Online(msgspec.Struct, frozen=True):
     """Welcome."""
 
     relay: Address
+    trust: Certain
+
+    def seat(self, grant: SeatGrant) -> RelaySeat:
+        """The relay is where the signalling is, and shows the same certificate."""
+        return RelaySeat(relay=self.relay, slot=grant.slot, key=grant.key, trust=self.trust)
 
 
 def retry_delay_s(attempt: int, chance: float) -> float:
@@ -173,9 +180,9 @@ class RendezvousClientMachine:
         few = self._line.waiting < MAX_WAITING_MESSAGES
         return few and self._line.waiting_bytes < MAX_WAITING_BYTES
 
-    def connected(self, relay_host: str, now: float) -> None:
-        """A connection is there, to a rendezvous at this IP address."""
-        self._phase = _Greeting(relay_host)
+    def connected(self, relay_host: str, trust: Certain, now: float) -> None:
+        """A connection is there, to a rendezvous at this IP address that showed the right certificate."""
+        self._phase = _Greeting(relay_host, trust)
         self._heard_at = self._pinged_at = now
         nameplate = self._hosting.nameplate if self._hosting and self._is_code_open else None
         self._transmit(
@@ -265,7 +272,7 @@ class RendezvousClientMachine:
             self._transmit(Ack(received=self._line.said_received()))
         match message:
             case Opened() | Called() | Denied():
-                self._answered(message, self._phase.relay)
+                self._answered(message, self._phase)
             case Incoming(exchange=exchange, remote=remote):
                 self._exchanges.add(exchange)
                 self._outputs.append(CallHeard(exchange=exchange, remote=remote))
@@ -275,7 +282,7 @@ class RendezvousClientMachine:
             case HangUp(exchange=exchange):
                 self._end_exchange(exchange)
 
-    def _answered(self, answer: Opened | Called | Denied, relay: Address) -> None:
+    def _answered(self, answer: Opened | Called | Denied, online: _Online) -> None:
         request = answer.request
         asked = self._requests.pop(request, None)
         is_awaited = asked is not None
@@ -287,11 +294,11 @@ class RendezvousClientMachine:
                 pass
         match answer:
             case Opened():
-                self._opened(answer, relay, is_awaited=is_awaited)
+                self._opened(answer, online, is_awaited=is_awaited)
             case Called():
                 self._token = answer.seat.token
                 self._exchanges.add(answer.exchange)
-                seat = _seat(relay, answer.seat)
+                seat = online.seat(answer.seat)
                 if is_awaited:
                     taken = CallTaken(request=request, exchange=answer.exchange, seat=seat)
                     self._outputs.append(taken)
@@ -304,9 +311,9 @@ class RendezvousClientMachine:
                 elif is_awaited:
                     self._outputs.append(RequestDenied(request=request, reason=reason))
 
-    def _opened(self, answer: Opened, relay: Address, *, is_awaited: bool) -> None:
+    def _opened(self, answer: Opened, online: _Online, *, is_awaited: bool) -> None:
         self._token = answer.seat.token
-        self._hosting = HostSeat(nameplate=answer.nameplate, seat=_seat(relay, answer.seat))
+        self._hosting = HostSeat(nameplate=answer.nameplate, seat=online.seat(answer.seat))
         if answer.request == self._reopening:
             self._reopening = None
             self._outputs.append(HostSeatChanged(self._hosting))
@@ -317,8 +324,8 @@ class RendezvousClientMachine:
 
     def _welcomed(self, welcome: Welcome) -> None:
         match self._phase:
-            case _Greeting(relay_host=relay_host):
-                self._phase = _Online(Address(relay_host, welcome.udp_port))
+            case _Greeting(relay_host=relay_host, trust=trust):
+                self._phase = _Online(Address(relay_host, welcome.udp_port), trust)
             case _:
                 fault = "a welcome to nobody who said hello"
                 raise PeerError(fault)
@@ -371,7 +378,3 @@ class RendezvousClientMachine:
 
     def _transmit(self, message: FromClient) -> None:
         self._outputs.append(Send(encode_signal(message)))
-
-
-def _seat(relay: Address, grant: SeatGrant) -> RelaySeat:
-    return RelaySeat(relay=relay, slot=grant.slot, key=grant.key)

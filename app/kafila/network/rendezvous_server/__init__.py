@@ -4,6 +4,7 @@ Nothing in this package can decrypt anything: it knows neither QUIC nor codes no
 members make with them.
 """
 
+from kafila.network.rendezvous_server.certificate import Certificate
 from kafila.network.rendezvous_server.server import RendezvousServer
 
-__all__ = ["RendezvousServer"]
+__all__ = ["Certificate", "RendezvousServer"]

@@ -11,11 +11,12 @@ import socket
 import ssl
 from collections import Counter
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import cast
 
 from aiohttp import web
 
+from kafila.network.rendezvous_server.plain import speaks_tls
 from kafila.network.rendezvous_server.sources import source_of
 from kafila.protocol.rendezvous_limits import Limits
 
@@ -180,6 +181,9 @@ class Doors:
         transport: asyncio.Transport | None = None
         try:
             async with asyncio.timeout(SETTLES_WITHIN_S):
+                if tls is not None and not await speaks_tls(accepted):
+                    self.turned_away["no TLS"] += 1
+                    return
                 transport, _ = await self._loop.connect_accepted_socket(lambda: visitor, accepted, ssl=tls)
                 await visitor.settled
         except TimeoutError:
@@ -191,7 +195,11 @@ class Doors:
             await visitor.leaving
             await asyncio.wait((visitor.gone,), timeout=LEAVES_WITHIN_S)
         finally:
-            if transport is not None:
-                transport.abort()
-            else:
+            if transport is None:
                 accepted.close()
+            else:
+                transport.abort()
+                # TLS that was closed twice takes no notice of that, and waits for the other side's goodbye.
+                with suppress(OSError):
+                    accepted.shutdown(socket.SHUT_RDWR)
+                await asyncio.wait((visitor.gone,), timeout=LEAVES_WITHIN_S)

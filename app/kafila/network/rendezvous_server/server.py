@@ -11,6 +11,7 @@ from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
 from kafila.domain.errors import UserError
+from kafila.network.rendezvous_server.certificate import Certificate
 from kafila.network.rendezvous_server.connect_back import ConnectBack
 from kafila.network.rendezvous_server.datagrams import Datagrams
 from kafila.network.rendezvous_server.doors import Doors
@@ -54,8 +55,9 @@ _MAX_HEAD_LINES = 48
 class RendezvousServer:
     """Serves from `open` until `close`, on the event loop that opened it."""
 
-    def __init__(self, sockets: Sockets, secret: bytes, limits: Limits) -> None:
+    def __init__(self, sockets: Sockets, certificate: Certificate, secret: bytes, limits: Limits) -> None:
         """Use `open`."""
+        self._certificate = certificate
         self._loop = asyncio.get_running_loop()
         self._sockets = sockets
         self._machine = RendezvousMachine(secret=secret, draw=os.urandom, limits=limits)
@@ -90,28 +92,41 @@ class RendezvousServer:
     async def open(
         cls,
         listen: Sequence[Address],
+        certificate: Certificate,
         *,
         secret: bytes | None = None,
         limits: Limits | None = None,
     ) -> Self:
-        """Serve at these addresses; port 0 takes a free one. Raises UserError where it cannot.
+        """Serve at these addresses, over TLS; port 0 takes a free one. Raises UserError where it cannot.
 
         With the `secret` (16 to 64 bytes) of an earlier rendezvous, that one's clients come back
         to their sessions and seats.
         """
-        server = cls(bind_sockets(listen), secret or os.urandom(32), limits or Limits())
+        return await cls.serve(bind_sockets(listen), certificate, secret=secret, limits=limits)
+
+    @classmethod
+    async def serve(
+        cls,
+        sockets: Sockets,
+        certificate: Certificate,
+        *,
+        secret: bytes | None = None,
+        limits: Limits | None = None,
+    ) -> Self:
+        """The same on sockets that were bound before, and are closed with it."""
+        server = cls(sockets, certificate, secret or os.urandom(32), limits or Limits())
         await server._start()
         return server
 
     @classmethod
-    async def open_in_app(cls, *hosts: str) -> Self:
+    async def open_in_app(cls, certificate: Certificate, *hosts: str) -> Self:
         """Serve at a port where others on this computer look, or else at any free one."""
         for port in WELL_KNOWN_PORTS:
             try:
-                return await cls.open([Address(host, port) for host in hosts])
+                return await cls.open([Address(host, port) for host in hosts], certificate)
             except UserError:
                 continue
-        return await cls.open([Address(host, 0) for host in hosts])
+        return await cls.open([Address(host, 0) for host in hosts], certificate)
 
     @property
     def addresses(self) -> tuple[Address, ...]:
@@ -132,6 +147,11 @@ class RendezvousServer:
     def watch(self, came: Callable[[str], None]) -> None:
         """From now on say which addresses signalling connections come from."""
         self._signalling.came = came
+
+    @property
+    def fingerprint(self) -> bytes:
+        """The SHA-256 of the certificate that it shows."""
+        return self._certificate.fingerprint
 
     def health(self) -> Health:
         """The present numbers."""
@@ -174,7 +194,7 @@ class RendezvousServer:
         try:
             await self._runner.setup()
             for each in self._sockets.tcp.values():
-                self._doors.listen(each)
+                self._doors.listen(each, self._certificate.context)
         except BaseException:
             await self._runner.cleanup()
             self._sockets.close()
