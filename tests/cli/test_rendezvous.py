@@ -21,7 +21,7 @@ def test_it_loads_nothing_that_decrypts_or_computes() -> None:
     program = "import sys, kafila.cli.main, kafila.cli.rendezvous; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     loaded = set(done.stdout.split())
-    assert not loaded & {"aioquic", "cryptography", "spake2", "mlx", "PySide6", "numpy", "keyring"}
+    assert not loaded & {"aioquic", "cryptography", "spake2", "mlx", "PySide6", "numpy", "keyring", "psutil"}
 
 
 def test_a_secret_that_cannot_be_kept_is_said_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

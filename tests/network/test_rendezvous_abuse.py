@@ -16,7 +16,7 @@ from helpers.abuse import CONTINUED, PING, TEXT, Abuser, Line, junk, ws_frame
 from helpers.honest import Pair, honest
 from helpers.processes import homes_in
 from helpers.tls import CERTIFICATE
-from kafila.network.rendezvous_load import has_many_addresses
+from kafila.network.bench.sessions import has_many_addresses
 from kafila.network.rendezvous_server import RendezvousServer
 from kafila.protocol.links import Address
 from kafila.protocol.relay_frames import (

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from kafila.cli.program import program
+
 if TYPE_CHECKING:
     from kafila.network.bench.transport import Rate, Results
 
@@ -48,13 +50,9 @@ def _serve(part: str) -> None:
 async def _measure(seconds: float, tell: Callable[[str], None]) -> "Results":
     from kafila.network.bench.transport import measure_transport, open_bench
 
-    command = [*_program(), "bench", "transport", "--part"]
+    command = [*program(), "bench", "transport", "--part"]
     async with open_bench([*command, "far"], [*command, "line"]) as bench:
         return await measure_transport(bench, seconds, tell)
-
-
-def _program() -> list[str]:
-    return [sys.executable] if getattr(sys, "frozen", False) else [sys.executable, "-m", "kafila"]
 
 
 def _say(part: str) -> None:

@@ -1,1 +1,1 @@
-"""Measures what a link does on a line of known delay, rate and loss. Nothing but `kafila bench` needs it."""
+"""Measures links on lines of known delay, rate and loss, and a rendezvous. Nothing but `kafila bench` needs it."""

@@ -25,12 +25,12 @@ from kafila.protocol.relay_frames import (
 PAYLOAD_BYTES = 1200
 _ROUND_BYTES = 12_000_000
 """In each direction, in one go: less than a seat may send at once."""
-_REST_S = 0.6
+REST_S = 0.6
 """Until a seat may send as much again."""
-_WINDOW = 32
+WINDOW = 32
 """Datagrams under way in each direction: enough to keep the relay busy, and no queue overflows."""
 _GAP_S = 0.002
-_WITHIN_S = 2.0
+WITHIN_S = 2.0
 _ASK_AGAIN_S = 0.25
 
 
@@ -88,7 +88,7 @@ class Sitter:
 
     def _sit_down(self) -> None:
         self._socket.settimeout(_ASK_AGAIN_S)
-        until = time.monotonic() + _WITHIN_S
+        until = time.monotonic() + WITHIN_S
         while True:
             frame = KeepAliveFrame(slot=self.seat.slot, counter=self._next())
             self._socket.sendto(encode_to_relay(frame, self.seat.key), self._relay)
@@ -98,7 +98,7 @@ class Sitter:
             except TimeoutError:
                 if time.monotonic() > until:
                     raise
-        self._socket.settimeout(_WITHIN_S)
+        self._socket.settimeout(WITHIN_S)
 
     def _next(self) -> int:
         self._counter += 1
@@ -112,14 +112,14 @@ def measure_cost(one: Sitter, other: Sitter, *, rounds: int, relay_cpu_s: Callab
     cpu_before, seconds = relay_cpu_s(), 0.0
     for number in range(rounds):
         if number:
-            time.sleep(_REST_S)
+            time.sleep(REST_S)
         began = time.perf_counter()
-        for _ in range(_ROUND_BYTES // PAYLOAD_BYTES // _WINDOW):
-            for _ in range(_WINDOW):
+        for _ in range(_ROUND_BYTES // PAYLOAD_BYTES // WINDOW):
+            for _ in range(WINDOW):
                 one.send_relayed(other, payload)
                 other.send_relayed(one, payload)
             came = _take(one) + _take(other)
-            arrived, lost = arrived + came, lost + 2 * _WINDOW - came
+            arrived, lost = arrived + came, lost + 2 * WINDOW - came
         seconds += time.perf_counter() - began
     return Cost(
         payload_mb=arrived * PAYLOAD_BYTES / 1e6,
@@ -130,12 +130,12 @@ def measure_cost(one: Sitter, other: Sitter, *, rounds: int, relay_cpu_s: Callab
 
 
 def _take(sitter: Sitter) -> int:
-    for came in range(_WINDOW):
+    for came in range(WINDOW):
         try:
             sitter.receive()
         except TimeoutError:
             return came
-    return _WINDOW
+    return WINDOW
 
 
 def measure_delays(one: Sitter, other: Sitter, *, rounds: int) -> Delays:
