@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from concurrent.futures import CancelledError, Future
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -41,7 +41,10 @@ class TcpTransfer:
     """The kernel sends as much as it can."""
 
     def __init__(self) -> None:
+        """To be made where it is to arrive."""
         self.arrived_bytes = 0
+        self._listening = socket.create_server(("", PORT))
+        self._listening.settimeout(0)
 
     async def send(self, host: str, control: str) -> None:
         loop = asyncio.get_running_loop()
@@ -54,9 +57,8 @@ class TcpTransfer:
 
     async def receive(self) -> None:
         loop = asyncio.get_running_loop()
-        with socket.create_server(("", PORT)) as listening:
-            listening.settimeout(0)
-            receiving, _ = await loop.sock_accept(listening)
+        with self._listening:
+            receiving, _ = await loop.sock_accept(self._listening)
             with receiving:
                 while data := await loop.sock_recv(receiving, 256 << 10):
                     self.arrived_bytes += len(data)
@@ -91,7 +93,9 @@ async def meanwhile(*chores: tuple[Computer, Coroutine[None, None, None]]) -> As
                 await asyncio.wrap_future(chore)
 
 
-async def test_a_link_and_tcp_leave_each_other_a_share_of_the_uplink(control: str) -> None:
+async def test_a_link_and_tcp_leave_each_other_a_share_of_the_uplink(
+    control: str, record_property: Callable[[str, object], None]
+) -> None:
     homes = (
         SiteSpec(name="home", nat=Nat.PORT_RESTRICTED, computers=2, line=UPLINK),
         SiteSpec(name="away", nat=Nat.OPEN, line=Line(delay_ms=5)),
@@ -102,7 +106,7 @@ async def test_a_link_and_tcp_leave_each_other_a_share_of_the_uplink(control: st
         await until_paths({(near, far): PathKind.DIRECT})
         link = far.endpoint.link(near.id)
         assert link is not None
-        tcp = TcpTransfer()
+        tcp = await lab["away"].ask(TcpTransfer)
         async with meanwhile((lab["away"], tcp.receive()), (lab["home2"], tcp.send(lab.outside("away"), control))):
             await asyncio.sleep(1)
             async with meanwhile((far.computer, drain(far, near)), (near.computer, fill(near, far))):
@@ -110,6 +114,7 @@ async def test_a_link_and_tcp_leave_each_other_a_share_of_the_uplink(control: st
                 before = link.rx_bytes, tcp.arrived_bytes
                 await asyncio.sleep(COUNT_S)
                 ours, theirs = link.rx_bytes - before[0], tcp.arrived_bytes - before[1]
+    record_property(f"share of the link beside {control}", round(ours / (ours + theirs), 2))
     # What is computed in Python gets less on a busy machine, and BBR leaves little to anybody: CUBIC
     # has an eighth of it here. So it is TCP whose share is guarded closely, and ours that there is one.
     assert ours < theirs * AT_MOST_OURS

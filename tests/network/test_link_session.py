@@ -5,7 +5,8 @@ import pytest
 from kafila.network.identity import DeviceIdentity
 from kafila.network.link_channels import Hello, channel_stream, encode_record
 from kafila.network.link_session import SHAKE_WITHIN_S, CloseCode, Ended, Ending, Session, Shaking, Up
-from kafila.network.quic import AioquicMaker, ClosedByPeer, CoreEvent, QuicCore, destination_id
+from kafila.network.quic import AioquicMaker, QuicCore, destination_id
+from kafila.network.quic_events import ClosedByPeer, CoreEvent
 from kafila.protocol.edge import Edge
 from kafila.protocol.links import (
     LINK_IDLE_TIMEOUT_S,

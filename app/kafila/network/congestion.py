@@ -35,7 +35,7 @@ DRAIN_ROUNDS = 3
 """So long at most the queue is let go: it may be somebody else's."""
 WINDOW_GAIN = 2.0
 """Times the rate and the shortest round trip of late, the most that is under way…"""
-ALLOWANCE_S = 0.005
+ALLOWANCE_S = 0.01
 """…and so long at that rate besides, since acknowledgements wait for the other side's event loop."""
 STANDING_MOST = 4.0
 """A queue that stands all the while is somebody else's. Whoever did not count it would starve beside TCP;
@@ -66,7 +66,7 @@ JAM_CUT = 0.7
 CUBIC_SCALE = 0.4
 """Packets per cubed second, as in RFC 9438."""
 
-BURST_S = 0.005
+BURST_S = 0.01
 BURST_SHARE = 0.125
 """How much a late event loop may catch up on at once: so long, or so much of a round trip."""
 

@@ -30,13 +30,13 @@ from kafila.network.link_channels import (
     encode_record,
     stream_channel,
 )
-from kafila.network.quic import (
+from kafila.network.quic import QuicCore
+from kafila.network.quic_events import (
     ClosedByPeer,
     CoreEvent,
     Finished,
     IdIssued,
     IdRetired,
-    QuicCore,
     Shaken,
     StreamBytes,
     StreamMisused,
