@@ -5,21 +5,19 @@ import asyncio
 import json
 import os
 import sys
-from asyncio.sslproto import SSLProtocol
 from pathlib import Path
 
 from kafila.cli.interruption import when_interrupted
 from kafila.domain.errors import UserError
 from kafila.network.rendezvous_server import Certificate, RendezvousServer
 from kafila.network.rendezvous_server.sockets import Sockets, bind_sockets
+from kafila.network.rendezvous_tls import expect_many_connections
 from kafila.protocol.links import Address
 from kafila.protocol.trust import PIN_BYTES
 
 DEFAULT_LISTEN = "0.0.0.0:47470"
 SECRET_BYTES = 32
 CERTIFICATE = "certificate.pem"
-TLS_BUFFER_BYTES = 16 << 10
-"""What asyncio sets aside for every TLS connection: 256 KiB unless told, and thousands of them are quiet."""
 WILDCARDS = ("0.0.0.0", "::")  # noqa: S104  # recognised, not bound
 
 
@@ -80,7 +78,7 @@ def _address(text: str) -> Address:
 
 async def _serve(sockets: Sockets, certificate: Certificate, secret: bytes | None, *, as_json: bool) -> int:
     stop = when_interrupted()
-    SSLProtocol.max_size = TLS_BUFFER_BYTES
+    expect_many_connections()
     server = await RendezvousServer.serve(sockets, certificate, secret=secret)
     try:
         for address in server.addresses:

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import ssl
+from asyncio.sslproto import SSLProtocol
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -13,6 +14,8 @@ from kafila.protocol.trust import SERVER_NAME, Authority, Certain, FirstUse, Pin
 
 Answer = TypeVar("Answer")
 
+_QUIET_BUFFER_BYTES = 16 << 10
+"""asyncio sets aside 256 KiB for each connection unless told; what is read at once is a TLS record of 16 at most."""
 _SELF_SIGNED = 18
 """OpenSSL's number for a certificate that nobody but itself vouches for."""
 
@@ -54,6 +57,11 @@ class Way:
     def seen(self) -> bytes:
         """The fingerprint that was shown, where fingerprints are compared."""
         return self.context.seen if isinstance(self.context, _WatchingContext) else b""
+
+
+def expect_many_connections() -> None:
+    """From now on let a TLS connection of this process take little memory while it is quiet."""
+    SSLProtocol.max_size = _QUIET_BUFFER_BYTES
 
 
 def pinned(fingerprint: bytes) -> Way:

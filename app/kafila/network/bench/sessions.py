@@ -17,6 +17,7 @@ from kafila.domain.errors import PeerError, UserError
 from kafila.network.endpoint_seat import Seated, SeatHolder
 from kafila.network.rendezvous_advice import silent
 from kafila.network.rendezvous_client import Exchange, RendezvousClient
+from kafila.network.rendezvous_tls import expect_many_connections
 from kafila.protocol.links import RelaySeat
 from kafila.protocol.relay_frames import SeatedFrame, decode_from_relay
 from kafila.protocol.rendezvous_address import RendezvousAt
@@ -87,6 +88,7 @@ def has_many_addresses() -> bool:
 async def many_sessions(rendezvous: RendezvousAt, *, sessions: int, members: int) -> AsyncGenerator["Crowd"]:
     """Sign on so many sessions of so many members, and keep them until the end. Raises UserError."""
     sources = sources_for(sessions, members, Limits())
+    expect_many_connections()
     async with asyncio.TaskGroup() as tasks:
         crowd = Crowd(rendezvous, tasks)
         keeping = tasks.create_task(crowd.seats.keep())
