@@ -1,6 +1,8 @@
 """`kafila rendezvous`, as it is typed: what it loads, what it keeps, what it tells."""
 
 import asyncio
+import json
+import os
 import stat
 import subprocess
 import sys
@@ -10,8 +12,12 @@ import pytest
 
 from helpers.tls import CERTIFICATE, https
 from kafila.cli.main import main
+from kafila.network.rendezvous_client import RendezvousClient
 from kafila.network.rendezvous_server import RendezvousServer
+from kafila.network.self_signed import kept_certificate
 from kafila.protocol.links import Address
+from kafila.protocol.rendezvous_address import RendezvousAt
+from kafila.protocol.trust import PIN_BYTES, Pinned
 
 pytestmark = pytest.mark.loopback
 
@@ -31,19 +37,62 @@ def test_a_secret_that_cannot_be_kept_is_said_in_a_sentence(tmp_path: Path, caps
         assert str(place) in capsys.readouterr().err
 
 
-def test_the_secret_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
+def test_the_secret_and_the_certificate_are_made_once_and_for_their_owner_alone(tmp_path: Path) -> None:
     file = tmp_path / "secret"
     kept: list[bytes] = []
+    fingerprints: list[str] = []
+    environment = os.environ | {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")}
     for _ in range(2):
         command = [sys.executable, "-m", "kafila", "rendezvous", "--listen", "127.0.0.1:0", "--secret-file", str(file)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as program:
             assert program.stdout is not None
             assert program.stdout.readline().startswith("The rendezvous listens on")
+            fingerprints.append(program.stdout.readline().split()[-1].rstrip("."))
+            whole_address = program.stdout.readline().split()[-1]
             program.terminate()
+        at = RendezvousAt.parse(whole_address)
+        assert at.trust == Pinned(bytes.fromhex(fingerprints[-1])[:PIN_BYTES])
         kept.append(file.read_bytes())
     assert kept[0] == kept[1]
     assert len(kept[0]) == 32
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    (certificate,) = tmp_path.rglob("certificate.pem")
+    assert stat.S_IMODE(certificate.stat().st_mode) == 0o600
+    assert fingerprints[0] == fingerprints[1] == kept_certificate(certificate).fingerprint.hex()
+
+
+def test_a_certificate_that_cannot_be_used_is_said_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
+    none = str(tmp_path / "none.pem")
+    for options, said in (
+        (("--certificate", none), "belong together"),
+        (("--key", none), "belong together"),
+        (("--certificate", none, "--key", none), f"{none} cannot be read"),
+        ((), "certificate.pem cannot be used"),
+    ):
+        assert main(["rendezvous", "--listen", "127.0.0.1:0", *options]) == 1
+        assert said in capsys.readouterr().err
+
+
+async def test_a_given_certificate_is_shown(tmp_path: Path) -> None:
+    file = tmp_path / "own.pem"
+    fingerprint = kept_certificate(file).fingerprint
+    command = [sys.executable, "-m", "kafila", "rendezvous", "--listen", "127.0.0.1:0", "--json"]
+    options = ["--certificate", str(file), "--key", str(file)]
+    program = await asyncio.create_subprocess_exec(*command, *options, stdout=asyncio.subprocess.PIPE)
+    assert program.stdout is not None
+    async with asyncio.timeout(60):
+        said = json.loads(await program.stdout.readline())
+        assert said["event"] == "listening"
+        assert said["fingerprint"] == fingerprint.hex()
+        at = RendezvousAt(Address(said["host"], said["port"]), Pinned(fingerprint))
+        async with asyncio.TaskGroup() as tasks:
+            await (await RendezvousClient.connect(at, tasks=tasks)).close()
+        program.terminate()
+        await program.communicate()
 
 
 async def test_prometheus_reads_its_numbers_and_no_names() -> None:

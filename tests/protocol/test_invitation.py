@@ -19,12 +19,15 @@ from kafila.protocol.misread import (
     WordsTooMany,
     WrongCheck,
 )
+from kafila.protocol.rendezvous_address import RendezvousAt
+from kafila.protocol.trust import Authority, Pinned
 
 CODE = code("a code")
 SPOKEN = CODE.spoken()
 PARTS = SPOKEN.split("-")
 AT = (Address("192.168.1.20", 4433), Address("fd00::7", 443), Address("meet.example.org", 8443))
-LINK = Invitation(code=CODE, at=AT).link()
+PIN = bytes(range(0xA0, 0xB0))
+LINK = Invitation(code=CODE, at=AT, pin=PIN).link()
 
 
 @st.composite
@@ -80,7 +83,11 @@ def test_capitals_spaces_hyphens_and_what_stands_around_do_not_matter(text: str)
     "text",
     [
         LINK,
-        LINK.upper().replace("V=1", "v=1").replace("AT=", "at=").replace("MEET.EXAMPLE.ORG", "meet.example.org"),
+        LINK.upper()
+        .replace("V=1", "v=1")
+        .replace("AT=", "at=")
+        .replace("PIN", "pin")
+        .replace("MEET.EXAMPLE.ORG", "meet.example.org"),
         f"Run a model with us: {LINK}. It takes a minute.",
         f"<{LINK}>",
         f'"{LINK}"',
@@ -96,11 +103,25 @@ def test_a_link_is_found_and_read_with_its_addresses(text: str) -> None:
     assert isinstance(found, Invitation)
     assert found.code == CODE
     assert [str(address).casefold() for address in found.at] == [str(address) for address in AT]
+    assert found.pin == PIN
 
 
 def test_a_link_without_addresses_or_version_is_enough() -> None:
     assert parse_invitation(Invitation(code=CODE).link(), WORDS) == Invitation(code=CODE)
     assert parse_invitation(f"kafila://join/{SPOKEN}", WORDS) == Invitation(code=CODE)
+
+
+def test_every_way_of_a_link_is_pinned_or_vouched_for() -> None:
+    pinned = Invitation(code=CODE, at=AT, pin=PIN + bytes(16))
+    read = parse_invitation(pinned.link(), WORDS)
+    assert isinstance(read, Invitation)
+    assert read.ways() == tuple(RendezvousAt(address, Pinned(PIN)) for address in AT)
+    vouched = Invitation(code=CODE, at=AT)
+    assert vouched.ways() == tuple(RendezvousAt(address, Authority(address.host)) for address in AT)
+
+
+def test_a_link_stays_short() -> None:
+    assert len(Invitation(code=CODE, at=AT[:1], pin=PIN).link()) < 128
 
 
 # What is wrong, and what is said about it --------------------------------------------------------
@@ -224,6 +245,10 @@ def test_a_link_of_another_version_says_so(version: str) -> None:
         f"kafila://join/{SPOKEN}?at={'a' * 254}:1",
         f"kafila://join/{SPOKEN}?at=a/b:1",
         f"kafila://join/{SPOKEN}?" + "&".join(["at=host:1"] * 9),
+        f"kafila://join/{SPOKEN}?at=host:1&pin=5a",
+        f"kafila://join/{SPOKEN}?at=host:1&pin={'5g' * 16}",
+        f"kafila://join/{SPOKEN}?at=host:1&pin={'5a' * 33}",
+        f"kafila://join/{SPOKEN}?at=host:1&pin={'5a' * 16}&pin={'5a' * 16}",
         f"kafila://join/{SPOKEN}?" + "&".join(["x=1"] * 99),
         "kafila://join/",
     ],
