@@ -209,6 +209,20 @@ def test_a_rendezvous_that_is_not_there(homes: Homes, tiny: Path) -> None:
         )
 
 
+@pytest.mark.mlx
+@pytest.mark.skipif(sys.platform != "linux", reason="writes the settings where Linux has them")
+def test_the_groups_rendezvous_is_for_sessions_with_others(homes: Homes, tiny: Path) -> None:
+    home = homes.new()
+    settings = home.folder / "config" / "kafila" / "profiles" / "default" / "settings.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(json.dumps({"rendezvous": NOWHERE}))
+    refused = home.run("host", "--model", tiny, "--members", 2, "--json")
+    assert refused.code == 1
+    assert f"Nobody can be reached at {NOWHERE}" in refused.err
+    tried = home.run("demo", "--headless", "--members", 1, "--max-tokens", 2, "--json")
+    assert tried.code == 0, tried.err
+
+
 # Models
 
 

@@ -6,7 +6,7 @@ import pytest
 from helpers.sessions import FAST, NOWHERE, Play, member_id, model_spec
 from kafila.domain.capability import Machine
 from kafila.domain.chat import AnswerFailed, AnswerText
-from kafila.domain.commands import Ask, ChatMessage, JoinSession, LeaveSession, Rename, StopAnswer
+from kafila.domain.commands import Ask, ChatMessage, JoinSession, LeaveSession, MeetAt, Rename, StopAnswer
 from kafila.domain.errors import Problem, Reason
 from kafila.domain.ids import ConversationId, SessionId
 from kafila.domain.plan import Figures, Objective, PathKind, Plan, Share, Tier
@@ -25,6 +25,7 @@ from kafila.engine.events import (
     CloseSession,
     DoorStep,
     Effect,
+    KeepMeetingPlace,
     KeepName,
     LoadStage,
     Measure,
@@ -327,6 +328,22 @@ def test_the_computer_that_failed_reads_all_about_it(play: Play) -> None:
     ]
     play.hear(1, End(told=Told(reason=Reason.DISK, about=ME), failed=True))
     assert play.see().session == Ended(reason=own_failure(full), failed=True)
+
+
+def test_where_sessions_meet_is_kept_if_it_is_an_address() -> None:
+    play = Play()
+    pinned = "meet.example:47470#" + "ab" * 16
+    for given in ("meet.example:47470", "[2001:db8::1]:47470", pinned):
+        assert play.give(MeetAt(rendezvous=f" {given} ")) == [KeepMeetingPlace(rendezvous=given)]
+        assert (play.see().me.rendezvous, play.see().me.rendezvous_problem) == (given, None)
+    for wrong in ("meet.example", "meet.example:47470#short", "meet.example:99999", "#"):
+        assert play.give(MeetAt(rendezvous=wrong)) == []
+        problem = play.see().me.rendezvous_problem
+        assert problem is not None
+        assert "not an address" in problem.title
+        assert play.see().me.rendezvous == pinned
+    assert play.give(MeetAt(rendezvous="")) == [KeepMeetingPlace(rendezvous=None)]
+    assert (play.see().me.rendezvous, play.see().me.rendezvous_problem) == ("", None)
 
 
 def test_a_new_name_is_shown_and_kept() -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
@@ -9,7 +10,8 @@ from PySide6.QtTest import QTest
 
 from gui.conftest import Show
 from helpers import snapshots
-from kafila.domain.commands import Command, Rename
+from kafila.domain.commands import Command, MeetAt, Rename
+from kafila.domain.errors import Problem
 from kafila.gui.pages.help import HelpPage
 from kafila.gui.pages.settings import SettingsPage
 from kafila.gui.preferences import FILE, Preferences, keep_preferences, read_preferences
@@ -41,6 +43,29 @@ def test_an_empty_name_is_not_sent(settings: SettingsPage, sent: list[Command]) 
     settings.machine.clear()
     QTest.keyClick(settings.machine, Qt.Key.Key_Return)
     assert sent == []
+
+
+def test_the_groups_rendezvous_is_sent_and_what_is_wrong_with_it_is_said(
+    settings: SettingsPage, sent: list[Command]
+) -> None:
+    settings.choose(1)
+    settings.rendezvous.setFocus()
+    QTest.keyClicks(settings.rendezvous, "meet.example:47470")
+    QTest.keyClick(settings.rendezvous, Qt.Key.Key_Return)
+    assert sent == [MeetAt(rendezvous="meet.example:47470")]
+    assert not settings.rendezvous_problem.isVisible()
+    idle = snapshots.idle()
+    wrong = Problem(title="“meet” is not an address of a rendezvous", advice="Write it as HOST:PORT.")
+    settings.show_snapshot(msgspec.structs.replace(idle, me=msgspec.structs.replace(idle.me, rendezvous_problem=wrong)))
+    assert settings.rendezvous_problem.isVisible()
+    settings.rendezvous.clear()
+    QTest.keyClick(settings.rendezvous, Qt.Key.Key_Return)
+    assert sent[1:] == [MeetAt(rendezvous="")]
+    settings.show_snapshot(msgspec.structs.replace(idle, me=msgspec.structs.replace(idle.me, rendezvous="a.example:1")))
+    assert not settings.rendezvous_problem.isVisible()
+    settings.machine.setFocus()
+    settings.show_snapshot(msgspec.structs.replace(idle, me=msgspec.structs.replace(idle.me, rendezvous="b.example:1")))
+    assert settings.rendezvous.text() == "b.example:1"
 
 
 def test_a_snapshot_does_not_disturb_who_is_typing(settings: SettingsPage) -> None:

@@ -204,6 +204,7 @@ async def open_world(profile: str | None, *, ephemeral: bool) -> AsyncGenerator[
         machine=describe_machine(settings.value),
         room_bytes=await asyncio.to_thread(room_bytes),
         notices=(notice,) if notice else (),
+        rendezvous=settings.value.rendezvous or "",
     )
     try:
         yield World(

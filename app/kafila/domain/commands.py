@@ -131,6 +131,13 @@ class Rename(msgspec.Struct, frozen=True, kw_only=True, tag="rename"):
     owner: str
 
 
+class MeetAt(msgspec.Struct, frozen=True, kw_only=True, tag="meet-at"):
+    """Where this computer's sessions meet from now on, where nothing else is said."""
+
+    rendezvous: str
+    """HOST:PORT or HOST:PORT#FINGERPRINT of a rendezvous service; "": the one inside the host's app."""
+
+
 Command = (
     HostSession
     | JoinSession
@@ -147,4 +154,5 @@ Command = (
     | Ask
     | StopAnswer
     | Rename
+    | MeetAt
 )

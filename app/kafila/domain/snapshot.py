@@ -22,6 +22,10 @@ class ThisComputer(msgspec.Struct, frozen=True, kw_only=True):
     room_bytes: int | None = None
     notices: tuple[Problem, ...] = ()
     """For example: no keyring, so the device's key lies in a file."""
+    rendezvous: str = ""
+    """Where its sessions meet, as `MeetAt` takes it."""
+    rendezvous_problem: Problem | None = None
+    """What is wrong with the address that was given last."""
 
 
 class ModelCard(msgspec.Struct, frozen=True, kw_only=True):

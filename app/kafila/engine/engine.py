@@ -25,6 +25,7 @@ from kafila.engine.events import (
     Effect,
     Event,
     Given,
+    KeepMeetingPlace,
     KeepName,
     KeepRendezvous,
     LoadStage,
@@ -151,6 +152,8 @@ class Engine:
                 self._tell(event)
             case KeepName(machine=machine, owner=owner):
                 self.world.settings.change(machine=machine, owner=owner)
+            case KeepMeetingPlace(rendezvous=rendezvous):
+                self.world.settings.change(rendezvous=rendezvous)
             case KeepRendezvous(address=address, certificate=certificate):
                 self.world.settings.remember(address, certificate)
             case _ if self._session is not None:

@@ -372,6 +372,13 @@ class KeepRendezvous:
     certificate: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepMeetingPlace:
+    """Remember where sessions meet; None: at the host's."""
+
+    rendezvous: str | None
+
+
 Effect = (
     OpenSession
     | OpenDoor
@@ -389,5 +396,6 @@ Effect = (
     | StartCompanions
     | CloseSession
     | KeepName
+    | KeepMeetingPlace
     | KeepRendezvous
 )

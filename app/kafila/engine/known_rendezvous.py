@@ -23,10 +23,8 @@ def recall(text: str | None, known: Mapping[str, str]) -> RendezvousAt | None:
     try:
         at = RendezvousAt.parse(text)
     except ValueError:
-        raise UserError(
-            title=f"“{text}” is not an address of a rendezvous",
-            advice="Write it as HOST:PORT, or as HOST:PORT#FINGERPRINT just as “kafila rendezvous” prints it.",
-        ) from None
+        problem = not_an_address(text)
+        raise UserError(title=problem.title, advice=problem.advice) from None
     seen = known.get(str(at.address))
     if not isinstance(at.trust, FirstUse) or seen is None or _is_here(at.address.host):
         return at
@@ -41,6 +39,14 @@ def met(at: RendezvousAt, shown: Trust) -> RendezvousMet | None:
     certificate = shown.fingerprint.hex() if isinstance(shown, Pinned) else VOUCHED_FOR
     unverified = isinstance(at.trust, FirstUse) and isinstance(shown, Pinned)
     return RendezvousMet(address=str(at.address), certificate=certificate, unverified=unverified)
+
+
+def not_an_address(text: str) -> Problem:
+    """What a person is told who names a rendezvous in another form."""
+    return Problem(
+        title=f"“{text}” is not an address of a rendezvous",
+        advice="Write it as HOST:PORT, or as HOST:PORT#FINGERPRINT just as “kafila rendezvous” prints it.",
+    )
 
 
 def not_verified(address: str) -> Problem:

@@ -147,7 +147,8 @@ class Session:
         folder, spec = await self._world.models.prepare(command.model)
         self._folder = folder
         listen = _address(command.listen)
-        at = _address(command.rendezvous or self._world.settings.value.rendezvous)
+        # A session of this computer alone needs nobody's rendezvous.
+        at = None if opening.loopback_only else self._configured(command.rendezvous)
         # The one given address is where the door listens; the ring's socket goes beside it.
         beside = Address(listen.host, 0) if listen and (at is None or command.open_port) else listen
         if opening.loopback_only:
@@ -170,7 +171,7 @@ class Session:
             is_known=lambda member: member in trusted,
             happened=self._happened,
         )
-        await self._door.open(self._configured(command.rendezvous), listen, tasks)
+        await self._door.open(at, listen, tasks)
         self._happened(
             Opened(
                 session=session,

@@ -21,6 +21,7 @@ from kafila.domain.commands import (
     HostSession,
     JoinSession,
     LeaveSession,
+    MeetAt,
     Rename,
     StopAnswer,
     TryDemo,
@@ -49,6 +50,7 @@ from kafila.engine.events import (
     Event,
     Given,
     Heard,
+    KeepMeetingPlace,
     KeepName,
     KeepRendezvous,
     LinkChanged,
@@ -65,7 +67,7 @@ from kafila.engine.events import (
 )
 from kafila.engine.host import end, step_host
 from kafila.engine.hosting import Hosting, Over, Seat
-from kafila.engine.known_rendezvous import not_verified
+from kafila.engine.known_rendezvous import not_an_address, not_verified
 from kafila.engine.member import (
     NOT_SERVING,
     MemberSeat,
@@ -78,6 +80,7 @@ from kafila.engine.member import (
 from kafila.engine.views import host_gone, host_view, member_view, name_of, shared_view
 from kafila.protocol.control import End, Leaving, View
 from kafila.protocol.links import LinkLost
+from kafila.protocol.rendezvous_address import RendezvousAt
 from kafila.protocol.told import Told, in_words, own_failure
 
 
@@ -138,8 +141,8 @@ Stepped = tuple[State, list[Effect]]
 
 def step(state: State, event: Event, now: float) -> Stepped:
     """What follows from an event: the new state, and what is to be done."""
-    if isinstance(event, Given) and isinstance(event.command, Rename):
-        return _renamed(state, event.command)
+    if isinstance(event, Given) and isinstance(event.command, Rename | MeetAt):
+        return _set(state, event.command)
     if isinstance(event, RendezvousMet):
         return _met(state, event)
     match state.role:
@@ -174,15 +177,23 @@ def _view(role: Role, now: float) -> SessionView:
             return member_view(seat, now)
 
 
-def _renamed(state: State, command: Rename) -> Stepped:
+def _set(state: State, command: Rename | MeetAt) -> Stepped:
+    if isinstance(command, MeetAt):
+        return _meet_at(state, command.rendezvous.strip())
     machine = replace_machine(state.me.machine, name=command.machine, owner=command.owner)
-    me = ThisComputer(
-        member=state.me.member,
-        machine=machine,
-        room_bytes=state.me.room_bytes,
-        notices=state.me.notices,
-    )
+    me = msgspec.structs.replace(state.me, machine=machine)
     return replace(state, me=me), [KeepName(machine=machine.name, owner=machine.owner)]
+
+
+def _meet_at(state: State, rendezvous: str) -> Stepped:
+    try:
+        if rendezvous:
+            RendezvousAt.parse(rendezvous)
+    except ValueError:
+        me = msgspec.structs.replace(state.me, rendezvous_problem=not_an_address(rendezvous))
+        return replace(state, me=me), []
+    me = msgspec.structs.replace(state.me, rendezvous=rendezvous, rendezvous_problem=None)
+    return replace(state, me=me), [KeepMeetingPlace(rendezvous=rendezvous or None)]
 
 
 def _met(state: State, event: RendezvousMet) -> Stepped:

@@ -116,8 +116,8 @@ class HelpPage(SidedPage):
                 (
                     self.tr("Or meet at a rendezvous"),
                     self.tr(
-                        "Somebody starts “kafila rendezvous” on a small rented computer, and the host names its "
-                        "address in a terminal. It cannot read what is said."
+                        "Somebody starts “kafila rendezvous” on a small rented computer, and everyone puts its "
+                        "address into Settings, under “Meeting”. It cannot read what is said."
                     ),
                 ),
             ),

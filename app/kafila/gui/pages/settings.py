@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QLineEdit, QVBoxLayout, QWidget
 
 from kafila import __version__
-from kafila.domain.commands import Rename
+from kafila.domain.commands import MeetAt, Rename
 from kafila.domain.snapshot import Snapshot
 from kafila.gui import numbers
 from kafila.gui.pages.frame import Send
@@ -90,6 +90,7 @@ class SettingsPage(SidedPage):
                 spacing=16,
             ),
         )  # fmt: skip
+        self._add_meeting()
         self._add_look()
         self._add_about()
 
@@ -105,6 +106,39 @@ class SettingsPage(SidedPage):
         field.setMinimumWidth(self.theme.px(240))
         field.editingFinished.connect(self._rename)
         return field
+
+    def _add_meeting(self) -> None:
+        theme = self.theme
+        self._met_at = ""
+        self.rendezvous = QLineEdit()
+        self.rendezvous.setProperty(CORNER, 11)
+        self.rendezvous.setAccessibleName(self.tr("Rendezvous of the group"))
+        self.rendezvous.setPlaceholderText(self.tr("none"))
+        self.rendezvous.setMaxLength(300)
+        self.rendezvous.setMinimumWidth(theme.px(280))
+        self.rendezvous.editingFinished.connect(self._meet)
+        self.rendezvous_problem = Notice(theme, NoticeKind.LOST)
+        self.rendezvous_problem.hide()
+        self.add_topic(
+            Icon.GLOBE,
+            self.tr("Meeting"),
+            stack(
+                self._heading(
+                    self.tr("Meeting"),
+                    self.tr("On one network Kafila needs nothing here: computers find each other."),
+                ),
+                _card(
+                    Setting(
+                        theme, self.tr("Rendezvous of the group"),
+                        self.tr("Where computers on different networks find each other. Whoever runs it, with "
+                                "“kafila rendezvous”, gives you its address. It cannot read what is said."),
+                        self.rendezvous,
+                    ),
+                ),
+                self.rendezvous_problem,
+                spacing=16,
+            ),
+        )  # fmt: skip
 
     def _add_look(self) -> None:
         theme, looks = self.theme, self.theme.looks
@@ -157,6 +191,12 @@ class SettingsPage(SidedPage):
         for field, value in ((self.machine, me.machine.name), (self.owner, me.machine.owner)):
             if not field.hasFocus() and field.text() != value:
                 field.setText(value)
+        if not self.rendezvous.hasFocus() and me.rendezvous_problem is None and self.rendezvous.text() != me.rendezvous:
+            self.rendezvous.setText(me.rendezvous)
+        self._met_at = me.rendezvous
+        self.rendezvous_problem.setVisible(me.rendezvous_problem is not None)
+        if me.rendezvous_problem is not None:
+            self.rendezvous_problem.say_problem(me.rendezvous_problem)
         self.room.set_text(numbers.size(me.room_bytes) if me.room_bytes else self.tr("not known yet"))
         self.system.set_text(me.machine.system)
         self.notice.setVisible(bool(me.notices))
@@ -168,6 +208,11 @@ class SettingsPage(SidedPage):
         if named[0] and named != self._named:
             self._named = named
             self.send(Rename(machine=named[0], owner=named[1]))
+
+    def _meet(self) -> None:
+        wanted = self.rendezvous.text().strip()
+        if wanted != self._met_at or not self.rendezvous_problem.isHidden():
+            self.send(MeetAt(rendezvous=wanted))
 
     def _choose(self, looks: Looks) -> None:
         self.looks_chosen.emit(looks)
