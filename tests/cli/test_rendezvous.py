@@ -12,6 +12,7 @@ import pytest
 
 from helpers.tls import CERTIFICATE, https
 from kafila.cli.main import main
+from kafila.cli.rendezvous import own_certificate
 from kafila.network.rendezvous_client import RendezvousClient
 from kafila.network.rendezvous_server import RendezvousServer
 from kafila.network.self_signed import kept_certificate
@@ -62,19 +63,25 @@ def test_the_secret_and_the_certificate_are_made_once_and_for_their_owner_alone(
 
 
 def test_a_certificate_that_cannot_be_used_is_said_in_a_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "file").write_bytes(b"")
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
     none = str(tmp_path / "none.pem")
     for options, said in (
         (("--certificate", none), "belong together"),
         (("--key", none), "belong together"),
         (("--certificate", none, "--key", none), f"{none} cannot be read"),
-        ((), "certificate.pem cannot be used"),
     ):
         assert main(["rendezvous", "--listen", "127.0.0.1:0", *options]) == 1
         assert said in capsys.readouterr().err
+
+
+def test_a_certificate_that_cannot_be_kept_is_another_each_time_and_that_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    place = tmp_path / "file" / "rendezvous" / "certificate.pem"
+    assert own_certificate(place).fingerprint != own_certificate(place).fingerprint
+    assert capsys.readouterr().err.count(f"The certificate cannot be kept in {place}") == 2
 
 
 async def test_a_given_certificate_is_shown(tmp_path: Path) -> None:

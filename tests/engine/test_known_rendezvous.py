@@ -18,7 +18,7 @@ from kafila.protocol.trust import Authority, FirstUse, Pinned
 
 THERE = "rendezvous.example.org:47470"
 ONE, OTHER = bytes(range(32)), bytes(range(32, 64))
-KNOWN = {THERE: ONE.hex(), "10.0.0.1:47470": VOUCHED_FOR, "127.0.0.1:47470": ONE.hex()}
+KNOWN = {THERE: ONE.hex(), "10.0.0.1:47470": VOUCHED_FOR, "10.0.0.2:47470": "", "127.0.0.1:47470": ONE.hex()}
 
 
 def test_what_was_seen_before_counts_and_what_is_written_counts_more() -> None:
@@ -31,6 +31,7 @@ def test_what_was_seen_before_counts_and_what_is_written_counts_more() -> None:
     assert trust(f"{THERE}#{OTHER.hex()}") == Pinned(OTHER)
     assert trust("10.0.0.1:47470") == Authority("10.0.0.1")
     assert trust("10.0.0.1:47471") == FirstUse()
+    assert trust("10.0.0.2:47470") == FirstUse()
     # On this computer nobody is in between, and programs come and go.
     assert trust("127.0.0.1:47470") == FirstUse()
     assert recall(None, KNOWN) is None

@@ -43,16 +43,23 @@ def _certificate(certificate: Path | None, key: Path | None) -> Certificate:
         raise UserError(title="A certificate and its key belong together", advice="Give --certificate and --key both.")
     # What makes keys is not loaded by a rendezvous that has its certificate from elsewhere.
     from kafila.engine.settings import Folders
-    from kafila.network.self_signed import kept_certificate
 
-    file = Folders.of(None).rendezvous / CERTIFICATE
+    return own_certificate(Folders.of(None).rendezvous / CERTIFICATE)
+
+
+def own_certificate(file: Path) -> Certificate:
+    """The one in this file, made where there is none. Where it cannot be kept, that is said, and it is for once."""
+    from kafila.network.self_signed import fresh_certificate, kept_certificate
+
     try:
         return kept_certificate(file)
     except OSError as error:
-        raise UserError(
-            title=f"{file} cannot be used: {error.strerror}",
-            advice="Give --certificate and --key, or name another data folder with XDG_DATA_HOME.",
-        ) from None
+        print(
+            f"The certificate cannot be kept in {file}: {error.strerror}. At the next start it is another one, and "
+            "members who know this one will refuse it. Set XDG_DATA_HOME, or give --certificate and --key.",
+            file=sys.stderr,
+        )
+        return fresh_certificate()
 
 
 def _read_secret(path: Path) -> bytes:

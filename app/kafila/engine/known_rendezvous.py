@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from kafila.domain.errors import Problem, UserError
 from kafila.engine.events import RendezvousMet
 from kafila.protocol.rendezvous_address import RendezvousAt
-from kafila.protocol.trust import Authority, FirstUse, Pinned, Trust
+from kafila.protocol.trust import Authority, FirstUse, Pinned, Trust, parse_pin
 
 VOUCHED_FOR = "authority"
 
@@ -28,8 +28,12 @@ def recall(text: str | None, known: Mapping[str, str]) -> RendezvousAt | None:
     seen = known.get(str(at.address))
     if not isinstance(at.trust, FirstUse) or seen is None or _is_here(at.address.host):
         return at
-    trust = Authority(at.address.host) if seen == VOUCHED_FOR else Pinned(bytes.fromhex(seen), remembered=True)
-    return RendezvousAt(at.address, trust)
+    if seen == VOUCHED_FOR:
+        return RendezvousAt(at.address, Authority(at.address.host))
+    try:
+        return RendezvousAt(at.address, Pinned(parse_pin(seen), remembered=True))
+    except ValueError:  # Somebody has written in the settings.
+        return at
 
 
 def met(at: RendezvousAt, shown: Trust) -> RendezvousMet | None:

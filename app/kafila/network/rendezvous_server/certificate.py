@@ -33,8 +33,9 @@ class Certificate:
             # Without a password here, OpenSSL would ask for one on the terminal.
             context.load_cert_chain(certificate, key, password="")
         except ssl.SSLError as error:
+            files = f"{certificate} is" if key == certificate else f"{certificate} and {key} are"
             raise UserError(
-                title=f"{certificate} and {key} are no certificate with its key",
+                title=f"{files} no certificate with its key",
                 advice="Give two PEM files that belong together, the key without a password.",
             ) from error
         except OSError as error:
