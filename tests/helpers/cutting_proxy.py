@@ -14,6 +14,8 @@ class CuttingProxy:
         self.target = target
         self.address = target
         self.is_open = True
+        self.carried = bytearray()
+        """All that passed, both ways."""
         self._writers: set[asyncio.StreamWriter] = set()
 
     def cut(self) -> None:
@@ -37,6 +39,7 @@ class CuttingProxy:
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):
             while data := await reader.read(65536):
+                self.carried += data
                 writer.write(data)
                 await writer.drain()
         writer.transport.abort()

@@ -15,7 +15,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from helpers.tls import CERTIFICATE, TRUST, at, https
+from helpers.cutting_proxy import cutting_proxy
+from helpers.tls import CERTIFICATE, TRUST, at, https, known
 from kafila.domain.errors import UserError
 from kafila.network.relay_stream import RelayStream
 from kafila.network.rendezvous_client import RendezvousClient
@@ -248,3 +249,34 @@ def test_files_that_are_no_certificate_are_refused_in_words(tmp_path: Path) -> N
         with pytest.raises(UserError) as refused:
             Certificate.load(*(tmp_path / name for name in pair))
         assert "PEM files" in refused.value.problem.advice
+
+
+async def test_nobody_on_the_way_reads_keys_or_what_is_said() -> None:
+    async with serving() as server, cutting_proxy(server.addresses[0]) as wire, asyncio.TaskGroup() as tasks:
+        host = await RendezvousClient.connect(RendezvousAt(wire.address), tasks=tasks)
+        guest = await RendezvousClient.connect(known(wire.address), tasks=tasks)
+        opened = await host.open_session()
+        exchange, seat = await guest.call(opened.nameplate)
+        await exchange.say(b"a sealed message")
+        incoming = await anext(host.incoming())
+        assert await incoming.hear() == b"a sealed message"
+        await guest.close()
+        await host.close()
+        assert len(wire.carried) > 1000
+        for secret in (opened.seat.key, seat.key, b"a sealed message", b"nameplate", b"/signal"):
+            assert secret not in wire.carried
+
+
+async def test_a_client_comes_back_to_the_same_certificate_only() -> None:
+    async with serving() as first, cutting_proxy(first.addresses[0]) as wire, asyncio.TaskGroup() as tasks:
+        client = await RendezvousClient.connect(RendezvousAt(wire.address), tasks=tasks)
+        async with serving(fresh_certificate()) as another:
+            wire.target = another.addresses[0]
+            wire.cut()
+            async with asyncio.timeout(WITHIN_S):
+                while not another.health().connections_dropped.get("no handshake"):  # noqa: ASYNC110 - it tells nobody
+                    await asyncio.sleep(0.01)
+            assert another.health().signalling.connections == 0
+        wire.target = first.addresses[0]
+        assert await client.open_session()
+        await client.close()
