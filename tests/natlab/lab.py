@@ -138,6 +138,8 @@ class Lab:
 
     def close(self) -> None:
         """End every program, and let go of everything."""
+        for computer in self._namespaces:
+            computer.stop()
         self._closing.close()
 
     # Building ------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ _TUNSETIFF, _IFF_TUN, _IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 _SIOCGIFFLAGS, _IFF_RUNNING = 0x8913, 0x40
 _COMMAND_WITHIN_S = 30.0
 _STOP_WITHIN_S = 10.0
+_GOODBYE_S = 0.2
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -154,6 +155,8 @@ class Computer(Namespace):
         with asyncio.Runner() as runner:
             ready.put(runner.get_loop())
             runner.get_loop().run_forever()
+            # What was closed by TLS says goodbye first.
+            runner.run(asyncio.sleep(_GOODBYE_S))
 
     async def do(self, work: Coroutine[None, None, T]) -> T:
         """Run something on the loop inside, and wait for it from another loop."""
@@ -188,14 +191,20 @@ class Computer(Namespace):
         self._programs.append(program)
         return program
 
+    def stop(self) -> None:
+        """Have the loop end soon."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._loop = None
+
     def close(self) -> None:
         """End its programs and its loop."""
         for program in self._programs:
             program.kill()
         for program in self._programs:
             program.communicate()
-        if self._loop is not None and self._thread is not None:
-            self._loop.call_soon_threadsafe(self._loop.stop)
+        self.stop()
+        if self._thread is not None:
             self._thread.join(_STOP_WITHIN_S)
         super().close()
 
