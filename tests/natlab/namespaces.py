@@ -24,7 +24,7 @@ _TUNSETIFF, _IFF_TUN, _IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 _SIOCGIFFLAGS, _IFF_RUNNING = 0x8913, 0x40
 _COMMAND_WITHIN_S = 30.0
 _STOP_WITHIN_S = 10.0
-_GOODBYE_S = 0.2
+_GOODBYE_S = 0.1
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -155,8 +155,11 @@ class Computer(Namespace):
         with asyncio.Runner() as runner:
             ready.put(runner.get_loop())
             runner.get_loop().run_forever()
-            # What was closed by TLS says goodbye first.
+            # What was closed by TLS says goodbye first. Where that is lost, it waits no longer.
             runner.run(asyncio.sleep(_GOODBYE_S))
+            for transport in list(getattr(runner.get_loop(), "_transports", {}).values()):
+                transport.abort()
+            runner.run(asyncio.sleep(0.01))
 
     async def do(self, work: Coroutine[None, None, T]) -> T:
         """Run something on the loop inside, and wait for it from another loop."""
