@@ -40,6 +40,9 @@ class Wire:
         await self.open.wait()
         self._queues[channel].put_nowait(message)
 
+    async def delivered(self, channel: Channel) -> None:
+        del channel
+
     async def receive(self, channel: Channel) -> bytes:
         return await self._queues[channel].get()
 

@@ -149,6 +149,23 @@ async def test_the_end_of_a_link_is_told_at_once_and_what_had_come_is_kept() -> 
         assert other.endpoint.link(one.member) is None
 
 
+async def test_what_was_waited_for_is_there_though_the_link_ends() -> None:
+    farewell = bytes(2 << 20)
+    async with open_lab() as lab:
+        one, other = await lab.pair()
+        lab.introduce(one, other)
+        here, there = await connect(one, other)
+        async with asyncio.timeout(WITHIN_S):
+            await here.send(Channel.CONTROL, farewell)
+            await here.delivered(Channel.CONTROL)
+            here.close()
+            assert await there.receive(Channel.CONTROL) == farewell
+            with pytest.raises(LinkClosed):
+                await there.receive(Channel.CONTROL)
+            # Over is over: nobody waits for what cannot come.
+            await here.delivered(Channel.CONTROL)
+
+
 async def test_a_closed_link_can_be_opened_again() -> None:
     async with open_lab() as lab:
         one, other = await lab.pair()

@@ -51,6 +51,10 @@ class Link(Protocol):
         """Send one message; waits while too much is under way."""
         ...
 
+    async def delivered(self, channel: Channel) -> None:
+        """Wait until the other has all that was sent on the channel, or the link is over."""
+        ...
+
     async def receive(self, channel: Channel) -> bytes:
         """The next message of the channel, in order."""
         ...

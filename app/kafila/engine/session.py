@@ -77,6 +77,8 @@ class Session:
         self._keeper: RosterKeeper | None = None
         self._outgoing: dict[MemberId, asyncio.Queue[bytes]] = {}
         self._talking: dict[MemberId, asyncio.Task[None]] = {}
+        self._links: dict[MemberId, Link] = {}
+        """Those over which members are spoken with now."""
         self._host: MemberId | None = None
         self._weights = asyncio.Lock()
         self._closing = False
@@ -121,6 +123,8 @@ class Session:
             async with asyncio.timeout(FLUSH_PATIENCE_S):
                 for queue in linked:
                     await queue.join()
+                for link in tuple(self._links.values()):
+                    await link.delivered(Channel.CONTROL)
         except TimeoutError:
             log.info("somebody could not be told goodbye")
 
@@ -276,11 +280,15 @@ class Session:
             await asyncio.sleep(SAMPLE_S)
 
     async def _converse(self, link: Link, queue: asyncio.Queue[bytes]) -> None:
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._speak(link, queue))
-            tasks.create_task(self._listen(link))
-            if self._host == self._me.member:
-                tasks.create_task(self._give_weights(link))
+        self._links[link.peer] = link
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._speak(link, queue))
+                tasks.create_task(self._listen(link))
+                if self._host == self._me.member:
+                    tasks.create_task(self._give_weights(link))
+        finally:
+            del self._links[link.peer]
 
     async def _speak(self, link: Link, queue: asyncio.Queue[bytes]) -> None:
         while True:

@@ -43,6 +43,7 @@ class Link:
         self._driver = driver
         self._room = tuple(asyncio.Event() for _ in Channel)
         self._arrived = tuple(asyncio.Event() for _ in Channel)
+        self._delivered = tuple(asyncio.Event() for _ in Channel)
         self._ended: str | None = None
 
     @property
@@ -81,7 +82,12 @@ class Link:
         if self._ended is not None:
             raise LinkClosed(self._ended)
         outbox.put(message)
+        self._delivered[channel].clear()
         self._driver.wake()
+
+    async def delivered(self, channel: Channel) -> None:
+        """Wait until the peer has acknowledged all that was sent on the channel, or the link is over."""
+        await self._delivered[channel].wait()
 
     async def receive(self, channel: Channel) -> bytes:
         """The next message of the channel. Raises LinkClosed when no more will come."""
@@ -95,7 +101,7 @@ class Link:
         return message
 
     def close(self) -> None:
-        """Leave; the peer is told. What was queued and not yet sent is dropped."""
+        """Leave; the peer is told. What it has not acknowledged may be lost: see `delivered`."""
         self._driver.leave()
 
     # For the driver
@@ -103,6 +109,10 @@ class Link:
     def tell_room(self, channel: Channel) -> None:
         """The channel can take more messages."""
         self._room[channel].set()
+
+    def tell_delivered(self, channel: Channel) -> None:
+        """The peer has all of the channel."""
+        self._delivered[channel].set()
 
     def tell_arrived(self, channel: Channel) -> None:
         """The channel has more bytes."""
@@ -112,5 +122,5 @@ class Link:
         """Nothing more goes or comes."""
         if self._ended is None:
             self._ended = reason
-            for event in (*self._room, *self._arrived):
+            for event in (*self._room, *self._arrived, *self._delivered):
                 event.set()

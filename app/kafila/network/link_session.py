@@ -365,3 +365,5 @@ class Session:
                 self._core.write(stream, data)
             if outbox.waiting_bytes <= LOW_WATER_BYTES:
                 self.link.tell_room(channel)
+            if not outbox.waiting_bytes and not self._core.backlog_bytes(stream):
+                self.link.tell_delivered(channel)
