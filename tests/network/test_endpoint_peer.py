@@ -10,7 +10,7 @@ from kafila.network.link import Link
 from kafila.network.link_session import Ending, Session
 from kafila.network.paths import PeerPath
 from kafila.network.quic import LARGE_BYTES, AioquicMaker, destination_id
-from kafila.protocol.edge import Doubtful, OverAddress, OverRelay, Route
+from kafila.protocol.edge_states import Doubtful, OverAddress, OverRelay, Route
 from kafila.protocol.links import (
     LINK_IDLE_TIMEOUT_S,
     Address,

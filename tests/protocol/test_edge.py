@@ -15,11 +15,13 @@ from kafila.protocol.edge import (
     PROBE_EVERY_S,
     PUNCH_ALONE_AFTER_S,
     PUNCH_FOR_S,
+    Edge,
+)
+from kafila.protocol.edge_states import (
     Answer,
     Ask,
     Direct,
     Doubtful,
-    Edge,
     Effect,
     Lost,
     Moved,

@@ -2,7 +2,7 @@
 
 from itertools import count
 
-from kafila.protocol.edge import OverAddress, OverRelay, Route
+from kafila.protocol.edge_states import OverAddress, OverRelay, Route
 from kafila.protocol.links import Address
 from kafila.protocol.path_size import (
     ASK_EVERY_S,

@@ -22,7 +22,8 @@ from kafila.network.link import Link, LinkClosed
 from kafila.network.link_session import CloseCode, Ending, Session
 from kafila.network.paths import PeerPath
 from kafila.network.quic import TRANSPORT, AioquicMaker, Transport, destination_id, opens_connection
-from kafila.protocol.edge import MAX_CANDIDATES, OverAddress, OverRelay, Route
+from kafila.protocol.edge import MAX_CANDIDATES
+from kafila.protocol.edge_states import OverAddress, OverRelay, Route
 from kafila.protocol.links import (
     LINK_IDLE_TIMEOUT_S,
     Address,

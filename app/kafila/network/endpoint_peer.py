@@ -13,7 +13,7 @@ from kafila.network.quic import CoreMaker, QuicCore
 from kafila.protocol.links import LinkEvent, LinkLost, LinkUp, Peer
 
 if TYPE_CHECKING:
-    from kafila.protocol.edge import Route
+    from kafila.protocol.edge_states import Route
 
 DIAL_EVERY_S = 1.0
 """At most so often, where a handshake fails at once."""

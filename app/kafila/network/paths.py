@@ -7,7 +7,8 @@ from typing import Protocol
 
 from kafila.domain.errors import PeerError
 from kafila.domain.ids import MemberId
-from kafila.protocol.edge import Answer, Ask, Edge, Moved, OverAddress, OverRelay, Route, TellWhere
+from kafila.protocol.edge import Edge
+from kafila.protocol.edge_states import Answer, Ask, Moved, OverAddress, OverRelay, Route, TellWhere
 from kafila.protocol.links import Address, PathChanged, Peer
 from kafila.protocol.path_size import PathSize
 from kafila.protocol.probes import Ping, Pong, ProbeCodec, Where

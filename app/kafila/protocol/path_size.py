@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from kafila.protocol.edge import Route
+from kafila.protocol.edge_states import Route
 
 SMALL_BYTES = 1200
 """What every path carries, with room for a relay frame's head around it."""
