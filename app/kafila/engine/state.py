@@ -10,9 +10,6 @@ seconds of a clock that only goes forward.
 
 from dataclasses import dataclass, replace
 
-import msgspec
-
-from kafila.domain.capability import Machine
 from kafila.domain.chat import AnswerFailed
 from kafila.domain.commands import (
     Admission,
@@ -50,9 +47,6 @@ from kafila.engine.events import (
     Event,
     Given,
     Heard,
-    KeepMeetingPlace,
-    KeepName,
-    KeepRendezvous,
     LinkChanged,
     Measure,
     OpenDoor,
@@ -67,7 +61,6 @@ from kafila.engine.events import (
 )
 from kafila.engine.host import end, step_host
 from kafila.engine.hosting import Hosting, Over, Seat
-from kafila.engine.known_rendezvous import not_an_address, not_verified
 from kafila.engine.member import (
     NOT_SERVING,
     MemberSeat,
@@ -77,10 +70,10 @@ from kafila.engine.member import (
     step_member,
     stop,
 )
+from kafila.engine.this_computer import met, set_up
 from kafila.engine.views import host_gone, host_view, member_view, name_of, shared_view
 from kafila.protocol.control import End, Leaving, View
 from kafila.protocol.links import LinkLost
-from kafila.protocol.rendezvous_address import RendezvousAt
 from kafila.protocol.told import Told, in_words, own_failure
 
 
@@ -142,9 +135,11 @@ Stepped = tuple[State, list[Effect]]
 def step(state: State, event: Event, now: float) -> Stepped:
     """What follows from an event: the new state, and what is to be done."""
     if isinstance(event, Given) and isinstance(event.command, Rename | MeetAt):
-        return _set(state, event.command)
+        me, effects = set_up(state.me, event.command)
+        return replace(state, me=me), effects
     if isinstance(event, RendezvousMet):
-        return _met(state, event)
+        me, effects = met(state.me, event)
+        return replace(state, me=me), effects
     match state.role:
         case NoSession():
             return _idle(state, event)
@@ -175,43 +170,6 @@ def _view(role: Role, now: float) -> SessionView:
             return view
         case MemberRole(seat=seat):
             return member_view(seat, now)
-
-
-def _set(state: State, command: Rename | MeetAt) -> Stepped:
-    if isinstance(command, MeetAt):
-        return _meet_at(state, command.rendezvous.strip())
-    machine = replace_machine(state.me.machine, name=command.machine, owner=command.owner)
-    me = msgspec.structs.replace(state.me, machine=machine)
-    return replace(state, me=me), [KeepName(machine=machine.name, owner=machine.owner)]
-
-
-def _meet_at(state: State, rendezvous: str) -> Stepped:
-    try:
-        if rendezvous:
-            RendezvousAt.parse(rendezvous)
-    except ValueError:
-        me = msgspec.structs.replace(state.me, rendezvous_problem=not_an_address(rendezvous))
-        return replace(state, me=me), []
-    me = msgspec.structs.replace(state.me, rendezvous=rendezvous, rendezvous_problem=None)
-    return replace(state, me=me), [KeepMeetingPlace(rendezvous=rendezvous or None)]
-
-
-def _met(state: State, event: RendezvousMet) -> Stepped:
-    kept: list[Effect] = [KeepRendezvous(address=event.address, certificate=event.certificate)]
-    if not event.unverified:
-        return state, kept
-    notices = (not_verified(event.address), *state.me.notices)
-    return replace(state, me=msgspec.structs.replace(state.me, notices=notices)), kept
-
-
-def replace_machine(machine: Machine, *, name: str, owner: str) -> Machine:
-    """The same computer under another name."""
-    return Machine(
-        name=name.strip() or machine.name,
-        owner=owner.strip(),
-        kind=machine.kind,
-        system=machine.system,
-    )
 
 
 # No session --------------------------------------------------------------------------------------
