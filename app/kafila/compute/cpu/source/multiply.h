@@ -142,10 +142,11 @@ KC_INLINE void collect_few_biases(const float *const *w, const float *x, int64_t
 }
 
 /* The same as collect_whole, from the stored values themselves: with few rows of input, a tile would be written for
- * little. */
+ * little. Memory is asked for what lies `ahead` bytes further, which is needed next: rows are too short for the
+ * processor to find out by itself. */
 KC_INLINE void collect_few(const uint8_t *const *w, const float *const *scales, const int64_t group, const float *x,
                            const float *spans, int64_t x_stride, int64_t columns, vf *sums, const int inputs,
-                           const int bits) {
+                           const int bits, int64_t ahead) {
     for (int64_t i = 0; i < columns; i += NIBBLES) {
         vw input[inputs][WHOLE_VECTORS];
         for (int m = 0; m < inputs; m++) {
@@ -154,6 +155,7 @@ KC_INLINE void collect_few(const uint8_t *const *w, const float *const *scales, 
         }
         for (int n = 0; n < WHOLE_WEIGHTS; n++) {
             vw row[WHOLE_VECTORS];
+            __builtin_prefetch(w[n] + i * bits / 8 + ahead, 0, 2);
             if (bits == 4) w_nibbles(w[n] + i / 2, row);
             else w_bytes(w[n] + i, row);
             const float *scale = scales[n] + i / group;
@@ -171,7 +173,7 @@ KC_INLINE void collect_few(const uint8_t *const *w, const float *const *scales, 
 KC_INLINE void multiply_few(const kc_product *p, int64_t input, int64_t first, int64_t last, float *scratch, vf *sums, const int inputs,
                             const int bits, const int group) {
     const kc_matrix *matrix = p->matrix;
-    const int64_t groups = matrix->columns / group;
+    const int64_t groups = matrix->columns / group, ahead = WHOLE_WEIGHTS * matrix->columns * bits / 8;
     const kc_matrix scales = {.weight = matrix->scales, .columns = groups, .element = matrix->element};
     const kc_matrix biases = {.weight = matrix->biases, .columns = groups, .element = matrix->element};
     const float *found[WHOLE_WEIGHTS], *x = p->input + input * p->stride;
@@ -192,7 +194,7 @@ KC_INLINE void multiply_few(const kc_product *p, int64_t input, int64_t first, i
         }
         float_rows(&scales, rows, k, count, scratch, found);
         collect_few(values, found, group, x + column / 2, x + factors_at(matrix) + column / NIBBLES * LANES, p->stride,
-                    count * group, sum, inputs, bits);
+                    count * group, sum, inputs, bits, ahead);
     }
     for (int m = 0; m < inputs; m++) {
         for (int n = 0; n < WHOLE_WEIGHTS; n++) sums[m * KC_TILE + n] = sum[m * WHOLE_WEIGHTS + n];
