@@ -105,6 +105,25 @@ def test_nor_where_chance_loses_packets() -> None:
     assert max(took) < HALF_MS + 4 * LINE.rtt_ms + LINE.queue_ms
 
 
+def answer_ms(pair: Pair) -> float:
+    """How long a decode frame takes that the far side sends now."""
+    sent_at = pair.now
+    pair.far.link.outboxes[Channel.DECODE].put(bytes(FRAME_BYTES))
+    pair.pump(pair.far, pair.back)
+    while pair.near.link.inboxes[Channel.DECODE].take() is None:
+        pair.turn()
+    return (pair.now - sent_at) * 1000
+
+
+def test_whoever_has_taken_in_megabytes_may_speak_at_once() -> None:
+    """Its thousands of acknowledgements are no debt that has to be waited for."""
+    pair = Pair(LINE, Transport())
+    pair.send(Channel.PREFILL, bytes(2 * LOAD_BYTES))
+    while pair.arrived(Channel.PREFILL) is None:
+        answer_ms(pair)
+    assert max(answer_ms(pair) for _ in range(5)) < HALF_MS + 15
+
+
 def test_decode_frames_alone_go_at_once() -> None:
     pair = Pair(LINE, Transport())
     took: list[float] = []

@@ -153,6 +153,8 @@ class RateControl(QuicCongestionControl):
         self._first_sent_at = 0.0
         self._limited_until = 0
         self._newest: tuple[_Sent, float] | None = None
+        self.sent_bytes = 0
+        """Of packets that count as under way, which bare acknowledgements do not."""
         self.begin_anew()
 
     def begin_anew(self) -> None:
@@ -208,6 +210,7 @@ class RateControl(QuicCongestionControl):
         if self.bytes_in_flight == 0:
             self._delivered_at = self._first_sent_at = packet.sent_time or 0.0
         self.bytes_in_flight += packet.sent_bytes
+        self.sent_bytes += packet.sent_bytes
         self._span.most_bytes = max(self._span.most_bytes, self.bytes_in_flight)
         self._sent[packet.packet_number] = _Sent(
             self._delivered, self._delivered_at, self._first_sent_at, self._limited_until >= self._delivered
@@ -351,6 +354,9 @@ class Pacer(QuicPacketPacer):
     def __init__(self, control: RateControl) -> None:
         super().__init__(max_datagram_size=control.packet_bytes)
         self._control = control
+        self._counted = 0
+        """Packets of this turn."""
+        self._sent_before = 0
 
     def next_send_time(  # pyright: ignore[reportIncompatibleMethodOverride]  # the library's annotation is wrong
         self, now: float
@@ -366,6 +372,18 @@ class Pacer(QuicPacketPacer):
         if self.packet_time is not None:
             self.update_bucket(now=now)
             self.bucket_time -= self.packet_time
+            self._counted += 1
+
+    def end_turn(self) -> None:
+        """All packets of a turn went: only what they weigh is owed.
+
+        Acknowledgements weigh nothing. A receiver sends thousands a second, and would owe for them long after.
+        """
+        sent_bytes = self._control.sent_bytes - self._sent_before
+        if self.packet_time is not None:
+            self.bucket_time += self.packet_time * (self._counted - sent_bytes / self._control.packet_bytes)
+            self.bucket_time = min(self.bucket_time, self.bucket_max)
+        self._counted, self._sent_before = 0, self._control.sent_bytes
 
     def update_rate(self, congestion_window: int, smoothed_rtt: float) -> None:  # noqa: ARG002
         """The controller has learned something."""

@@ -269,7 +269,9 @@ class _Connection(QuicConnection):
 
     def datagrams_to_send(self, now: float) -> list[tuple[bytes, NetworkAddress]]:
         datagrams = super().datagrams_to_send(now)
-        control = self._rate_control
+        control, pacer = self._rate_control, self._loss._pacer  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        if isinstance(pacer, Pacer):
+            pacer.end_turn()
         # What neither the window nor the pace holds back is held back by nothing: all is sent.
         if control is not None and self._pacing_at is None and control.has_room():
             control.note_limited()
