@@ -83,10 +83,10 @@ class Engine:
     world: World
     say: Callable[[Output], None]
     _state: State = field(init=False)
-    _events: asyncio.Queue[Event] = field(init=False, default_factory=asyncio.Queue)
+    _events: asyncio.Queue[Event | None] = field(init=False, default_factory=asyncio.Queue)
+    """None: it is over, once all that happened before has had its effect."""
     _session: Session | None = field(init=False, default=None)
     _said: Snapshot | None = field(init=False, default=None)
-    _over: asyncio.Event = field(init=False, default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         """Begin with no session."""
@@ -101,8 +101,8 @@ class Engine:
             ]
             self._show()
             try:
-                while not self._over.is_set():
-                    await self._handle(await self._events.get(), tasks)
+                while (event := await self._events.get()) is not None:
+                    await self._handle(event, tasks)
             finally:
                 for helper in helpers:
                     helper.cancel()
@@ -113,8 +113,7 @@ class Engine:
         while (command := await commands.get()) is not None:
             self._events.put_nowait(Given(command=command))
         self._events.put_nowait(Given(command=LeaveSession()))
-        self._over.set()
-        self._events.put_nowait(Ticked())
+        self._events.put_nowait(None)
 
     async def _tick(self) -> None:
         while True:
