@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from kafila.cli.arguments import at_least
 from kafila.cli.program import program
 from kafila.engine.faults import first_cause
 
@@ -30,25 +31,10 @@ def add_relay(
         parents=list(parents),
         help="what a rendezvous costs: processor, delay and memory, with many sessions",
     )
-    relay.add_argument("--sessions", type=_sessions, default=SESSIONS, metavar="N", help=f"sessions ({SESSIONS})")
-    relay.add_argument("--members", type=_members, default=MEMBERS, metavar="M", help=f"members of each ({MEMBERS})")
+    relay.add_argument("--sessions", type=at_least(1), default=SESSIONS, metavar="N", help=f"sessions ({SESSIONS})")
+    relay.add_argument("--members", type=at_least(2), default=MEMBERS, metavar="M", help=f"members of each ({MEMBERS})")
     relay.add_argument("--json", action="store_true", help="one JSON object on stdout")
     relay.set_defaults(run=run_relay)
-
-
-def _sessions(text: str) -> int:
-    return _at_least(text, 1)
-
-
-def _members(text: str) -> int:
-    return _at_least(text, 2)
-
-
-def _at_least(text: str, least: int) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) < least:
-        message = f"“{text}” is not a number from {least} on"
-        raise argparse.ArgumentTypeError(message)
-    return int(text)
 
 
 def run_relay(arguments: argparse.Namespace) -> int:

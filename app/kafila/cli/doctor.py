@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from kafila.cli import addresses
+from kafila.cli import arguments as typed
 from kafila.domain.capability import Filtering, Mapping
 from kafila.planner.reachability import NatClass, classify
 from kafila.protocol.rendezvous_address import RendezvousAt
@@ -38,8 +38,8 @@ def add_parser(
         "--rendezvous",
         action="append",
         default=[],
-        type=addresses.rendezvous,
-        metavar=addresses.FORM,
+        type=typed.rendezvous,
+        metavar=typed.RENDEZVOUS,
         help="whom to ask; repeat it, where one alone cannot tell everything",
     )
     parser.add_argument(

@@ -13,12 +13,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kafila import __version__
-from kafila.cli import addresses, bench, doctor, plan
+from kafila.cli import arguments as typed
+from kafila.cli import bench, doctor, plan
 from kafila.domain.errors import UserError
 from kafila.domain.plan import Objective
 from kafila.engine.faults import first_cause
 
 Run = Callable[[argparse.Namespace], int]
+
+_count = typed.at_least(1)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -221,8 +224,8 @@ def _add_common(parser: argparse.ArgumentParser, **defaults: object) -> None:
 def _add_network(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rendezvous",
-        type=addresses.rendezvous,
-        metavar=addresses.FORM,
+        type=typed.rendezvous,
+        metavar=typed.RENDEZVOUS,
         help="the group’s rendezvous, for other networks; with the fingerprint no other can take its place",
     )
     parser.add_argument("--listen", metavar="HOST:PORT", help="where this computer listens")
@@ -238,17 +241,6 @@ def _add_generation(parser: argparse.ArgumentParser, *, default_prompt: str | No
         "--temperature", type=_temperature, default=0.0, metavar="T", help="0: always the likeliest word (0)"
     )
     parser.add_argument("--json", action="store_true", help="JSON on stdout; everything else on stderr")
-
-
-def _count(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value < 1:
-        message = f"“{text}” is not a number from 1 on"
-        raise argparse.ArgumentTypeError(message)
-    return value
 
 
 def _temperature(text: str) -> float:
