@@ -150,6 +150,11 @@ class Refusal(IntEnum):
     """The rendezvous, or the session called, takes no more."""
     NO_SUCH_CODE = 4
 
+    @property
+    def label(self) -> str:
+        """How it is counted."""
+        return self.name.lower().replace("_", " ")
+
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The connection is turned away; the rendezvous closes it."""

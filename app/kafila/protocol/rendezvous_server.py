@@ -203,7 +203,7 @@ class RendezvousMachine:
         return None
 
     def _refuse(self, connection: int, reason: Refusal) -> None:
-        self._refused[reason.name.lower().replace("_", " ")] += 1
+        self._refused[reason.label] += 1
         self._transmit(connection, Refused(reason=reason))
         self._effects.append(Drop(connection=connection, reason=f"refused: {reason.name}"))
 

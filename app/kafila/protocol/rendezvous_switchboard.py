@@ -152,7 +152,7 @@ class Switchboard:
         self._outcomes.append(Tell(client, message))
 
     def _deny(self, client: Client, request: int, reason: Refusal) -> None:
-        self.denied[reason.name.lower().replace("_", " ")] += 1
+        self.denied[reason.label] += 1
         self._tell(client, Denied(request=request, reason=reason))
 
     def _open(self, client: Client, message: Open, now: float) -> None:
