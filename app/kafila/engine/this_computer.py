@@ -8,10 +8,10 @@ from kafila.engine.events import Effect, KeepMeetingPlace, KeepName, KeepRendezv
 from kafila.engine.known_rendezvous import not_an_address, not_verified
 from kafila.protocol.rendezvous_address import RendezvousAt
 
-Set = tuple[ThisComputer, list[Effect]]
+Changed = tuple[ThisComputer, list[Effect]]
 
 
-def set_up(me: ThisComputer, command: Rename | MeetAt) -> Set:
+def set_up(me: ThisComputer, command: Rename | MeetAt) -> Changed:
     """Take what a person has set; what is no address is told, and changes nothing."""
     if isinstance(command, MeetAt):
         return _meet_at(me, command.rendezvous.strip())
@@ -19,7 +19,7 @@ def set_up(me: ThisComputer, command: Rename | MeetAt) -> Set:
     return replace(me, machine=machine), [KeepName(machine=machine.name, owner=machine.owner)]
 
 
-def _meet_at(me: ThisComputer, rendezvous: str) -> Set:
+def _meet_at(me: ThisComputer, rendezvous: str) -> Changed:
     try:
         if rendezvous:
             RendezvousAt.parse(rendezvous)
@@ -29,7 +29,7 @@ def _meet_at(me: ThisComputer, rendezvous: str) -> Set:
     return me, [KeepMeetingPlace(rendezvous=rendezvous or None)]
 
 
-def met(me: ThisComputer, event: RendezvousMet) -> Set:
+def met(me: ThisComputer, event: RendezvousMet) -> Changed:
     """A rendezvous was reached: its certificate is remembered, and told of if nobody vouched for it."""
     kept: list[Effect] = [KeepRendezvous(address=event.address, certificate=event.certificate)]
     if not event.unverified:

@@ -11,7 +11,6 @@ from kafila.protocol.links import Address
 from kafila.protocol.outside import is_public
 
 _PRIVATE = tuple(ipaddress.IPv4Network(text) for text in ("192.168.0.0/16", "10.0.0.0/8", "172.16.0.0/12"))
-_UNICAST = ipaddress.IPv6Network("2000::/3")
 _SITE_BITS = 48
 _INNER = ("docker", "br-", "veth", "virbr", "vmnet", "vboxnet", "lxc", "lxd", "cni", "podman")
 """Interfaces, by how their names begin, that lead to this computer's own guests alone."""
@@ -58,7 +57,7 @@ def ipv6_addresses(port: int) -> tuple[Address, ...]:
         for each in addresses
         if each.family == socket.AF_INET6 and (name not in statistics or statistics[name].isup)
     ]
-    return tuple(Address(host, port) for host in dict.fromkeys(hosts) if ipaddress.IPv6Address(host) in _UNICAST)
+    return tuple(Address(host, port) for host in dict.fromkeys(hosts) if is_public(host))
 
 
 def has_address(host: str) -> bool:

@@ -20,8 +20,8 @@ _VALID_UNTIL = datetime.datetime(9999, 12, 31, tzinfo=datetime.UTC)
 
 
 def fresh_certificate() -> Certificate:
-    """A new one, whose key is in this process's memory alone."""
-    with tempfile.TemporaryDirectory() as folder:  # TLS reads keys from files only; this one is for its owner alone.
+    """A new one for this process; its key lies in a file for a moment only."""
+    with tempfile.TemporaryDirectory() as folder:  # TLS reads keys from files only.
         return kept_certificate(Path(folder) / "certificate.pem")
 
 

@@ -1,6 +1,6 @@
 """What one computer tells another of a failure: a reason from a fixed list, and whom it is about.
 
-The words are chosen where they are read, so no text of another computer ever reaches a screen.
+The words are chosen where they are read: what went wrong is never shown in another computer's text.
 """
 
 import msgspec
