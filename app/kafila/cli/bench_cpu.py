@@ -98,7 +98,8 @@ def draw(bench: "Bench") -> list[str]:
             f"  {_ROWS[name]:29}{t.decode1_ms:10.1f}{t.decode4_ms:14.1f}{t.prefill128_ms:16.0f}{t.decode1_gb_s:12.1f}"
             for name, t in times.items()
         ]
-    return lines
+    pauses = ", ".join(f"{_ROWS[name]} {pause:.1f} ms" for name, pause in bench.longest_pause_ms.items())
+    return [*lines, "", f"Longest pause of another thread while the demo model decodes: {pauses}"]
 
 
 def as_json(bench: "Bench") -> dict[str, Any]:

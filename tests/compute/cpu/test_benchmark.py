@@ -39,7 +39,10 @@ def test_everything_is_measured_with_both(
         "block_8b_q4",
         "block_8b_q8",
         "block_moe_q4",
+        "longest_pause_ms",
     }
+    assert found["longest_pause_ms"].keys() == {"mlx", "library"}
+    assert min(found["longest_pause_ms"].values()) > 0
     assert (found["kernels"], found["threads"]) == (library.kernels, library.threads)
     assert found["memory_read_gb_s"] > 0
     assert found["demo"].keys() == {"mlx", "library"}
@@ -48,7 +51,7 @@ def test_everything_is_measured_with_both(
         assert found[name].keys() == {"mlx", "library"}
         assert all(times.keys() == TIMES and min(times.values()) > 0 for times in found[name].values())
     assert len(said) == 1 + 2 + 3 * 2
-    assert len(draw(bench)) == 17
+    assert len(draw(bench)) == 19
 
 
 def measure(monkeypatch: pytest.MonkeyPatch, demo: Path, say: Callable[[str], None]) -> Any:
@@ -59,4 +62,5 @@ def measure(monkeypatch: pytest.MonkeyPatch, demo: Path, say: Callable[[str], No
     monkeypatch.setattr(benchmark, "MIXTURE", SMALL | SMALL_EXPERTS)
     monkeypatch.setattr(benchmark, "last_level_cache", lambda: 1 << 16)
     monkeypatch.setattr(benchmark, "LONGEST_S", 0.01)
+    monkeypatch.setattr(benchmark, "TICKING_S", 0.2)
     return benchmark.measure_cpu(demo, None, say)

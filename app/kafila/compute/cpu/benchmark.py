@@ -5,8 +5,10 @@ cache, so that what is measured is memory, as in a large model. Import this on t
 only.
 """
 
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import cycle
@@ -35,6 +37,7 @@ MEMORY_SHARE = 0.4
 LONGEST_S = 6.0
 """After this long, one measurement has been repeated often enough."""
 USUAL_CACHE = 32 << 20
+TICK_S, TICKING_S = 0.001, 3.0
 FIRST_ID = 100
 
 LARGE = {
@@ -70,14 +73,16 @@ def measure_cpu(demo: Path, gguf: Path | None, say: Callable[[str], None]) -> Be
     library = in_use.library
     say("memory")
     read = _memory_gb_s(library)
+    ways = {"mlx": _plain_way(demo), "library": _stage_way(demo)}
     return Bench(
         kernels=library.kernels,
         threads=library.threads,
         memory_read_gb_s=read,
-        demo=_demo(library, demo, gguf, say),
+        demo=_demo(ways, library, gguf, say),
         block_8b_q4=_blocks(_large_block, 4, say),
         block_8b_q8=_blocks(_large_block, 8, say),
         block_moe_q4=_blocks(_mixture_block, 4, say),
+        longest_pause_ms={name: _longest_pause_ms(way) for name, way in ways.items()},
     )
 
 
@@ -112,43 +117,93 @@ def _fastest(action: Callable[[], Any], *, runs: int) -> float:
     return min(spans)
 
 
-def _demo(library: Library, folder: Path, gguf: Path | None, say: Callable[[str], None]) -> dict[str, Rates]:
-    say("demo model, mlx")
-    plain, _ = load_model(folder, lazy=True)
-    plain.set_dtype(mx.float32)
-    # Outside a stage everything is MLX's, as without the library.
-    found = {"mlx": _rates(lambda: make_prompt_cache(plain), lambda ids, caches: plain(ids, cache=caches)[:, -1])}
-    say("demo model, library")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Way:
+    """One way to compute with the demo model."""
+
+    new_caches: Callable[[], list[Any]]
+    logits: Callable[[mx.array, list[Any]], mx.array]
+
+    def step(self, tokens: mx.array, caches: list[Any]) -> None:
+        """Some tokens more, and what follows them."""
+        mx.eval(self.logits(tokens, caches), [cache.state for cache in caches])
+
+    def decoding(self, batch: int) -> Callable[[], None]:
+        """One token more of so many conversations, behind 32 each; again at every call."""
+        caches = self.new_caches()
+        self.step(mx.concatenate([_prompt()[:, :32]] * batch), caches)
+        token = mx.full((batch, 1), 5, mx.int32)
+        return lambda: self.step(token, caches)
+
+
+def _prompt() -> mx.array:
+    return mx.arange(PREFILL)[None] + FIRST_ID
+
+
+def _plain_way(folder: Path) -> _Way:
+    """Outside a stage everything is MLX's, as without the library."""
+    model, _ = load_model(folder, lazy=True)
+    model.set_dtype(mx.float32)
+    return _Way(new_caches=lambda: make_prompt_cache(model), logits=lambda ids, caches: model(ids, cache=caches)[:, -1])
+
+
+def _stage_way(folder: Path) -> _Way:
     model, _ = load_model(folder, lazy=True)
     compute_in_native_type(model)
     stage = Stage(model, first=0, end=len(model.layers))
-    found["library"] = _rates(stage.new_caches, lambda ids, caches: _through_stage(stage, ids, caches))
+
+    def logits(ids: mx.array, caches: list[Any]) -> mx.array:
+        position = caches[0].offset
+        hidden = stage.run(stage.embed(ids, position), caches, position)
+        return stage.unembed(hidden[:, -1:], position + ids.shape[1] - 1)
+
+    return _Way(new_caches=stage.new_caches, logits=logits)
+
+
+def _demo(
+    ways: Mapping[str, _Way], library: Library, gguf: Path | None, say: Callable[[str], None]
+) -> dict[str, Rates]:
+    found: dict[str, Rates] = {}
+    for name, way in ways.items():
+        say(f"demo model, {name}")
+        found[name] = _rates(way)
     if gguf is not None and find_spec("llama_cpp") is not None:
         say("demo model, llama.cpp")
         found["llama_cpp"] = _llama_cpp(gguf, library.threads)
     return found
 
 
-def _through_stage(stage: Stage, ids: mx.array, caches: list[Any]) -> mx.array:
-    position = caches[0].offset
-    hidden = stage.run(stage.embed(ids, position), caches, position)
-    return stage.unembed(hidden[:, -1:], position + ids.shape[1] - 1)
-
-
-def _rates(new_caches: Callable[[], list[Any]], logits: Callable[[mx.array, list[Any]], mx.array]) -> Rates:
-    ids = mx.arange(PREFILL)[None] + FIRST_ID
-
-    def step(tokens: mx.array, caches: list[Any]) -> None:
-        mx.eval(logits(tokens, caches), [cache.state for cache in caches])
-
+def _rates(way: _Way) -> Rates:
     def decode(batch: int) -> float:
-        caches = new_caches()
-        step(mx.concatenate([ids[:, :32]] * batch), caches)
-        token = mx.full((batch, 1), 5, mx.int32)
-        return batch / _fastest(lambda: step(token, caches), runs=100)
+        return batch / _fastest(way.decoding(batch), runs=100)
 
-    prefill = PREFILL / _fastest(lambda: step(ids, new_caches()), runs=8)
+    prefill = PREFILL / _fastest(lambda: way.step(_prompt(), way.new_caches()), runs=8)
     return Rates(decode1=decode(1), decode4=decode(BATCH), prefill128=prefill)
+
+
+def _longest_pause_ms(way: _Way) -> float:
+    """How late a thread is at worst that wakes every millisecond, while this one decodes."""
+    decode, over = way.decoding(1), threading.Event()
+    longest = 0.0
+
+    def tick() -> None:
+        nonlocal longest
+        last = time.perf_counter()
+        while not over.wait(TICK_S):
+            now = time.perf_counter()
+            longest = max(longest, now - last - TICK_S)
+            last = now
+
+    ticking = threading.Thread(target=tick)
+    ticking.start()
+    try:
+        ends_at = time.perf_counter() + TICKING_S
+        while time.perf_counter() < ends_at:
+            decode()
+    finally:
+        over.set()
+        ticking.join()
+    return longest * 1e3
 
 
 def _llama_cpp(gguf: Path, threads: int) -> Rates:

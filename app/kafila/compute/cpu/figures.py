@@ -33,3 +33,5 @@ class Bench:
     block_8b_q4: dict[str, BlockTimes]
     block_8b_q8: dict[str, BlockTimes]
     block_moe_q4: dict[str, BlockTimes]
+    longest_pause_ms: dict[str, float]
+    """How long another thread of the process had to wait at most while the demo model decoded."""
